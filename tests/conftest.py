@@ -1,0 +1,20 @@
+"""The requirement manifest: every test names what it proves, and nothing on the list goes unproved."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+MANIFEST = tomllib.loads((Path(__file__).parent / "requirements.toml").read_text(encoding="utf-8"))
+PROVED = pytest.StashKey[dict[str, list[str]]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    proved: dict[str, list[str]] = {}
+    for item in items:
+        for mark in item.iter_markers("requirement"):
+            for requirement in mark.args:
+                proved.setdefault(requirement, []).append(item.nodeid)
+    config.stash[PROVED] = proved
