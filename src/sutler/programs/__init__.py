@@ -1,0 +1,1 @@
+"""Programs: checked text, run in a sandbox, that calls tools by name."""

@@ -1,0 +1,355 @@
+"""The sandbox that programs run in: pydantic-monty, seen through one door.
+
+Nothing else in Sutler knows Monty. A session is one program in one worker process. It stops at every call of a name it
+does not define (`Call`), is answered with a value or an error, and ends with `Done` or `ProgramFailed`.
+One pool serves the process; it is made at the first program and never crosses a fork.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import ClosedError, SutlerError
+
+if TYPE_CHECKING:
+    from pydantic_monty import CollectString, FunctionSnapshot, Monty, MontyError, MontySession, NameLookupSnapshot
+
+TOP_LEVEL_RUNS = 64
+MAX_DEPTH = 4
+_SHOWN_FRAMES = 6
+
+FailureType = Literal["error", "limit", "crashed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The program calls a name that the host answers. `line` is its line in the program, from 1."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The program ended; `output` is the value of its last expression, else None."""
+
+    output: Any
+
+
+class ProgramFailed(SutlerError):
+    """The program ended with an exception (`error`), at a limit (`limit`), or its worker died (`crashed`)."""
+
+    def __init__(
+        self, kind: FailureType, type_: str, message: str, *, line: int | None, trace: str, limit: str = ""
+    ) -> None:
+        super().__init__(message or type_)
+        self.kind: FailureType = kind
+        self.type = type_
+        self.line = line
+        self.trace = trace
+        self.limit = limit
+
+
+class Slots:
+    """How many programs may run at once at one depth of nesting. Waiting for one costs no thread."""
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._waiting: list[Future[None]] = []
+        self._lock = threading.Lock()
+
+    def acquire(self) -> Future[None]:
+        """A future that is done once the slot is held. Cancelling it gives the place in the queue up."""
+        granted: Future[None] = Future()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                granted.set_running_or_notify_cancel()
+                granted.set_result(None)
+            else:
+                self._waiting.append(granted)
+        return granted
+
+    def release(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                waiter = self._waiting.pop(0)
+            if waiter.set_running_or_notify_cancel():
+                waiter.set_result(None)
+                return
+
+
+# Nested programs draw on slots of their own depth: a parent that holds one can never starve its child of one.
+SLOTS = tuple(Slots(TOP_LEVEL_RUNS) for _ in range(MAX_DEPTH + 1))
+
+_lock = threading.Lock()
+_pool: Monty | None = None
+_forked = False
+
+
+def _in_child() -> None:
+    global _pool, _forked
+    _forked = _pool is not None or _forked
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _shared_pool() -> Monty:
+    global _pool
+    if _pool is not None:
+        return _pool
+    with _lock:
+        if _forked:
+            raise ClosedError(
+                "this process was forked after programs had run in its parent, and the sandbox cannot cross a fork;"
+                " start worker processes with spawn, or run the first program after the fork"
+            )
+        if _pool is None:
+            from pydantic_monty import Monty
+
+            pool = Monty(
+                min_processes=1,
+                max_processes=TOP_LEVEL_RUNS * (MAX_DEPTH + 1),
+                checkout_timeout=30.0,
+                max_checkouts_per_worker=1000,
+            )
+            pool.__enter__()
+            atexit.register(_close_pool)
+            _pool = pool
+    return _pool
+
+
+def _close_pool() -> None:
+    global _pool
+    with _lock:
+        pool, _pool = _pool, None
+    if pool is not None:
+        pool.__exit__(None, None, None)
+
+
+def warm() -> None:
+    """Starts the pool now, so that the first program does not pay for it."""
+    with _shared_pool().checkout():
+        pass
+
+
+class Session:
+    """One program in one worker. Used by one thread at a time; `kill` may come from any."""
+
+    def __init__(self, text: str, *, compute_seconds: float, memory_mb: int, output_bytes: int) -> None:
+        self._text = text
+        self._limits = {
+            "max_feed_duration_secs": compute_seconds,
+            "max_memory": memory_mb * 1024 * 1024,
+            # The driver counts calls; this only keeps the engine's own count from ending a run before it.
+            "max_suspensions": 2**31,
+            "max_total_sleep_secs": 0.0,
+        }
+        self._output_bytes = output_bytes
+        self._starts: list[int] | None = None
+        self._session: MontySession | None = None
+        self._snapshot: FunctionSnapshot | None = None
+        self._prints: CollectString | None = None
+        self._pid: int | None = None
+        self._guard = threading.Lock()
+        self._killed = False
+
+    @property
+    def stdout(self) -> str:
+        return self._prints.output if self._prints is not None else ""
+
+    def start(self, inputs: Mapping[str, Any]) -> Call | Done:
+        from pydantic_monty import CollectString, MontyError
+
+        try:
+            session = _shared_pool().checkout(limits=self._limits)  # pyright: ignore[reportArgumentType]
+            session.__enter__()
+        except TimeoutError as error:
+            raise ProgramFailed(
+                "limit", "TimeoutError", "no sandbox worker became free in 30 s", line=None, trace="", limit="workers"
+            ) from error
+        with self._guard:
+            self._session = session
+            self._pid = session.worker_pid
+        self._prints = CollectString(max_bytes=self._output_bytes)
+        try:
+            return self._step(session.feed_start(self._text, inputs=dict(inputs), print_callback=self._prints))
+        except MontyError as error:
+            raise self._failed(error) from None
+
+    def answer(self, value: Any) -> Call | Done:
+        """Goes on with `value` as what the call returned: plain data only (results.to_plain)."""
+        return self._resume({"return_value": value})
+
+    def fail(self, type_: str, message: str) -> Call | Done:
+        """Goes on by raising a builtin exception at the call."""
+        return self._resume({"exc_type": type_, "message": message})
+
+    def variables(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values the program left in these top-level names; a name it never bound is absent."""
+        from pydantic_monty import MontyComplete, MontyError, NameLookupSnapshot
+
+        if not names or self._session is None:
+            return {}
+        lines = ["_sutler_seen = {}"]
+        for name in names:
+            lines += ["try:", f"    _sutler_seen[{name!r}] = {name}", "except NameError:", "    pass"]
+        try:
+            step: Any = self._session.feed_start("\n".join([*lines, "_sutler_seen"]))
+            while isinstance(step, NameLookupSnapshot):
+                step = step.resume()
+            return dict(step.output) if isinstance(step, MontyComplete) else {}
+        except (MontyError, RecursionError, ValueError):
+            return {}
+
+    def dump(self) -> bytes:
+        """The suspended program as bytes (2.5 to 10 KB); the session stays usable."""
+        if self._snapshot is None:
+            raise SutlerError("only a program that waits at a call can be stored")
+        return self._snapshot.dump()
+
+    def kill(self) -> None:
+        """Ends the worker at once; the pool replaces it."""
+        with self._guard:
+            self._killed = True
+            if self._pid is not None:
+                try:
+                    os.kill(self._pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+    def close(self) -> None:
+        with self._guard:
+            session, self._session, self._pid = self._session, None, None
+        if session is not None:
+            from pydantic_monty import MontyError
+
+            try:
+                session.__exit__(None, None, None)
+            except MontyError:
+                pass
+
+    def _resume(self, answer: dict[str, Any]) -> Call | Done:
+        from pydantic_monty import MontyError
+
+        snapshot, self._snapshot = self._snapshot, None
+        assert snapshot is not None, "the program is not waiting at a call"
+        try:
+            return self._step(snapshot.resume(answer))  # pyright: ignore[reportArgumentType]
+        except MontyError as error:
+            raise self._failed(error) from None
+
+    def _step(self, snapshot: Any) -> Call | Done:
+        from pydantic_monty import FunctionSnapshot, MontyComplete, NameLookupSnapshot
+
+        while True:
+            if type(snapshot) is FunctionSnapshot:
+                if not snapshot.is_os_function:
+                    self._snapshot = snapshot
+                    line = self._line(snapshot.position.start)
+                    return Call(snapshot.function_name, snapshot.args, snapshot.kwargs, line)
+                snapshot = self._refuse_os(snapshot)
+            elif type(snapshot) is MontyComplete:
+                return Done(_plain_proxies(snapshot.output))
+            elif type(snapshot) is NameLookupSnapshot:
+                lookup: NameLookupSnapshot = snapshot
+                snapshot = lookup.resume()
+            else:
+                raise SutlerError(f"the sandbox stopped in a way this version does not know: {snapshot!r}")
+
+    def _refuse_os(self, snapshot: FunctionSnapshot) -> Any:
+        if snapshot.function_name == "system.sleep":
+            return snapshot.resume({"exc_type": "RuntimeError", "message": "a program cannot sleep; call a tool"})
+        return snapshot.resume_not_handled()
+
+    def _line(self, offset: int) -> int:
+        if self._starts is None:
+            lengths = [len(line) for line in self._text.encode("utf-8", "replace").splitlines(keepends=True)]
+            self._starts = [0, *accumulate(lengths)]
+        return max(1, bisect_right(self._starts, offset))
+
+    def _failed(self, error: MontyError) -> ProgramFailed:
+        from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
+
+        if isinstance(error, MontyCrashedError):
+            return self._crashed(error)
+        message = str(error)
+        line, trace = None, message
+        if isinstance(error, MontyRuntimeError | MontySyntaxError):
+            frames = error.traceback()
+            line = frames[0].line if frames else None
+            message = error.display("msg")
+            trace = _shorten(frames, error.display("type-msg"))
+        type_ = type(error.exception()).__name__
+        limit = self._limit_met(type_, message)
+        if limit is not None:
+            return ProgramFailed("limit", type_, limit[1], line=line, trace=trace, limit=limit[0])
+        return ProgramFailed("error", type_, _reword(message), line=line, trace=trace)
+
+    def _crashed(self, error: MontyCrashedError) -> ProgramFailed:
+        seconds = self._limits["max_feed_duration_secs"]
+        if error.timed_out:
+            text = f"the program computed for longer than {seconds:g} s"
+            return ProgramFailed("limit", "TimeoutError", text, line=None, trace="", limit="compute_seconds")
+        return ProgramFailed("crashed", "WorkerCrashed", f"the sandbox worker died: {error}", line=None, trace="")
+
+    def _limit_met(self, type_: str, message: str) -> tuple[str, str] | None:
+        if type_ == "TimeoutError" and message.startswith("feed time limit exceeded"):
+            seconds = self._limits["max_feed_duration_secs"]
+            return "compute_seconds", f"the program computed for longer than {seconds:g} s"
+        if type_ == "MemoryError" and message.startswith("memory limit exceeded"):
+            if message.endswith(f"> {self._output_bytes} bytes"):
+                return "output_bytes", f"the program printed more than {self._output_bytes} bytes"
+            megabytes = int(self._limits["max_memory"]) >> 20
+            return "memory_mb", f"the program needed more than {megabytes} MB of memory"
+        if type_ == "RecursionError":
+            return "recursion", "the program called itself too deeply (1,000 frames)"
+        return None
+
+
+def _plain_proxies(value: Any) -> Any:
+    """Instances of the program's own classes become dicts of their attributes; functions and types their names."""
+    from pydantic_monty import MontyClassProxy, MontyClassTypeProxy, MontyStdTypeProxy
+
+    if isinstance(value, MontyClassProxy):
+        return {name: _plain_proxies(item) for name, item in value.attributes.items()}
+    if isinstance(value, MontyClassTypeProxy | MontyStdTypeProxy):
+        return f"<{value.name}>"
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    return value
+
+
+def _shorten(frames: Sequence[Any], last: str) -> str:
+    shown = frames if len(frames) <= _SHOWN_FRAMES else [*frames[:3], *frames[-3:]]
+    lines = [f"  line {frame.line}: {(frame.source_line or '').strip()[:200]}" for frame in shown]
+    if len(frames) > len(shown):
+        lines.insert(3, f"  ... {len(frames) - len(shown)} frames left out ...")
+    return "\n".join([*lines, last[:2000]])
+
+
+def _reword(message: str) -> str:
+    if "cannot suspend in this synchronous context" in message:
+        name = message.split("'")[1] if "'" in message else "the tool"
+        return (
+            f"{name} was called inside a callback (key=, map, filter), where a program cannot wait for a tool;"
+            f" call it in a loop or comprehension first and use the results"
+        )
+    return message
