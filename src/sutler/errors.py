@@ -145,5 +145,5 @@ class ProgramRejected(SutlerError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-class ApprovalPending(BaseException):  # noqa: N818 - a suspension, not an error
+class ApprovalPending(BaseException):
     """A call waits for a person; not a failure."""

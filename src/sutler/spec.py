@@ -98,7 +98,8 @@ class ToolAnnotations:
 class Origin:
     """Where a tool comes from.
 
-    source: id of its source (an MCP server's id, a library's stem, `config`, `default`, `functions`, `code`, `virtual`).
+    source: id of its source (an MCP server's id, a library's stem, `config`, `default`, `functions`, `code`,
+        `virtual`).
     where: `file:line`, `module:function` or a server; for people and error messages.
     precedence: rank for the bare name, highest wins (RFC 0002 section 4).
     """
@@ -127,9 +128,10 @@ class ToolSpec:
     """Everything there is to know of a tool without running it. Identity is (origin.source, name).
 
     input_schema: a JSON Schema of type object; the truth about arguments. Property order is positional order.
-    hidden: parameters that the host fills and a model never sees (LCP 4.5), e.g. {"tool_context"}; holds "**" when the
-        function takes **kwargs.
-    untyped: parameters shown as strings whose annotation was missing or unknown: binding accepts any JSON value (SCH-09).
+    hidden: parameters that the host fills and a model never sees (LCP 4.5), e.g. {"tool_context"}; holds "**" when
+        the function takes **kwargs.
+    untyped: parameters shown as strings whose annotation was missing or unknown: binding accepts any JSON value for
+        them (SCH-09).
     grade_from: override | declared | hints | undeclared (GRD-01).
     timeout: seconds one call may take; None takes the runtime's `call_seconds`.
     notes: what discovery could not do exactly, one sentence each.
@@ -265,7 +267,8 @@ class ToolCall:
 class ToolResult:
     """What one call came to.
 
-    output: the tool's value as plain data. error: None on success. status_code: 200, 404 unknown tool, 500 other failures.
+    output: the tool's value as plain data. error: None on success.
+    status_code: 200, 404 unknown tool, 500 every other failure.
     content: MCP content blocks, when the tool gave any. extra: payload keys beside `output` (LCP 9).
     repairs: every change made to the arguments. notes: what was dropped or cut, one sentence each.
     stdout: what the tool printed. duration: seconds. handle: names the whole output when a model saw only part of it.

@@ -14,6 +14,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +22,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import ClosedError, SutlerError
 
 if TYPE_CHECKING:
-    from pydantic_monty import CollectString, FunctionSnapshot, Monty, MontyError, MontySession, NameLookupSnapshot
+    from pydantic_monty import (
+        CollectString,
+        FunctionSnapshot,
+        Monty,
+        MontyCrashedError,
+        MontyError,
+        MontySession,
+        NameLookupSnapshot,
+    )
 
 TOP_LEVEL_RUNS = 64
 MAX_DEPTH = 4
@@ -230,10 +239,8 @@ class Session:
         with self._guard:
             self._killed = True
             if self._pid is not None:
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
 
     def close(self) -> None:
         with self._guard:
@@ -241,10 +248,8 @@ class Session:
         if session is not None:
             from pydantic_monty import MontyError
 
-            try:
+            with suppress(MontyError):
                 session.__exit__(None, None, None)
-            except MontyError:
-                pass
 
     def _resume(self, answer: dict[str, Any]) -> Call | Done:
         from pydantic_monty import MontyError
