@@ -185,7 +185,29 @@ class Session:
         return self._prints.output if self._prints is not None else ""
 
     def start(self, inputs: Mapping[str, Any]) -> Call | Done:
-        from pydantic_monty import CollectString, MontyError
+        from pydantic_monty import MontyError
+
+        session = self._open()
+        try:
+            return self._step(session.feed_start(self._text, inputs=dict(inputs), print_callback=self._prints))
+        except MontyError as error:
+            raise self._failed(error) from None
+
+    def load(self, state: bytes) -> Call:
+        """Restores a program stored by `dump`; it waits at the same call. The bytes must be ones we wrote ourselves."""
+        from pydantic_monty import MontyError
+
+        session = self._open()
+        try:
+            step = self._step(session.load_snapshot(state, print_callback=self._prints))
+        except MontyError as error:
+            raise self._failed(error) from None
+        if not isinstance(step, Call):
+            raise SutlerError("the stored program does not wait at a call")
+        return step
+
+    def _open(self) -> MontySession:
+        from pydantic_monty import CollectString
 
         try:
             session = _shared_pool().checkout(limits=self._limits)  # pyright: ignore[reportArgumentType]
@@ -197,11 +219,10 @@ class Session:
         with self._guard:
             self._session = session
             self._pid = session.worker_pid
+            if self._killed and self._pid is not None:
+                os.kill(self._pid, signal.SIGKILL)
         self._prints = CollectString(max_bytes=self._output_bytes)
-        try:
-            return self._step(session.feed_start(self._text, inputs=dict(inputs), print_callback=self._prints))
-        except MontyError as error:
-            raise self._failed(error) from None
+        return session
 
     def answer(self, value: Any) -> Call | Done:
         """Goes on with `value` as what the call returned: plain data only (results.to_plain)."""

@@ -1,0 +1,1 @@
+"""What may run: the autonomy levels, asking the person, trust in config files, masking of secrets."""

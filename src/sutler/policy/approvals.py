@@ -1,0 +1,85 @@
+"""Asking the person: one question, one answer, bound to exactly what will run.
+
+A handler is `confirm_handler(source, script_label, argv) -> (decision, reason)`, sync or async (LCP section 5):
+source is the call with its effective arguments, script_label the tool and the level, argv the arguments as a list or
+None; decision is "allow", "always" (this definition, any arguments, this session) or "reject". Any other answer, an
+exception and a timeout reject. Nobody to ask rejects, naming what would allow the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from ..errors import ToolDenied
+from ..spec import Decision, ToolCall, ToolSpec
+from .prompts import label_of, source_of
+
+ConfirmHandler = Callable[..., Any]
+
+
+class Approvals:
+    """The session's memory of "always", and the person behind `handler` (None: nobody)."""
+
+    def __init__(self, handler: ConfirmHandler | None) -> None:
+        self.handler = handler
+        self._always: set[tuple[str, str, str]] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def is_async(self) -> bool:
+        handler = self.handler
+        return handler is not None and (
+            inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))
+        )
+
+    def remembered(self, spec: ToolSpec) -> bool:
+        return bool(self._always) and _key(spec) in self._always
+
+    def question(self, call: ToolCall, level: str) -> tuple[str, str, list[Any] | None]:
+        """What a handler is given: the text of the call, its label, its argument list."""
+        return source_of(call), label_of(call.spec, level), None
+
+    def settle(self, call: ToolCall, answer: object) -> Decision:
+        """The decision that a handler's answer means. Raises ToolDenied unless it allows."""
+        decision, reason = _read(answer)
+        if decision == "always":
+            with self._lock:
+                self._always.add(_key(call.spec))
+        if decision in ("allow", "always"):
+            return Decision(outcome="allow", by="the person", how=decision, reason=reason)
+        raise ToolDenied(f"{call.spec.qualified} was rejected: {reason or 'no reason was given'}")
+
+    def failed(self, call: ToolCall, error: BaseException) -> ToolDenied:
+        return ToolDenied(
+            f"{call.spec.qualified} was rejected: the confirm handler failed with {type(error).__name__}: {error}"
+        )
+
+
+def nobody(call: ToolCall, decision: Decision) -> ToolDenied:
+    """The refusal when there is nobody to ask: it says why, and what would allow the call."""
+    spec = call.spec
+    return ToolDenied(
+        f"{spec.qualified} needs approval and there is nobody to ask ({decision.reason or decision.by})."
+        f' Give the runtime a confirm_handler, or allow it: policy = "full_access", or [grades]'
+        f' "{spec.qualified}" = {{ w = ..., d = ... }} if its grade is too high'
+    )
+
+
+async def awaited(answer: Any) -> Any:
+    return await cast(Awaitable[Any], answer) if inspect.isawaitable(answer) else answer
+
+
+def _key(spec: ToolSpec) -> tuple[str, str, str]:
+    return spec.origin.source, spec.name, spec.digest
+
+
+def _read(answer: object) -> tuple[str, str]:
+    if isinstance(answer, tuple | list):
+        parts = cast("tuple[object, ...]", tuple(answer))  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) == 2 and parts[0] in ("allow", "always", "reject"):
+            return str(parts[0]), str(parts[1] or "")
+    shown = repr(answer)[:120]
+    return "reject", f"the confirm handler answered {shown} instead of (allow | always | reject, reason)"

@@ -1,0 +1,230 @@
+"""Drives one program from its first call to its end, on whatever thread is free to do so.
+
+A sync tool runs right on the driving thread. If it passes its deadline another thread takes the waiting program over and
+goes on with a timeout; the first thread finds that out when its tool returns at last, and ends. So a tool can hang, a
+program cannot.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..errors import ApprovalPending, LimitExceeded, SutlerError, ToolCallError, ToolTimeout
+from ..spec import RunError, RunStatus
+from ..workspace.watchdog import Deadline, watchdog
+from .engine import Call, Done, ProgramFailed, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call came to, for the program: a value, or a builtin exception's name and message."""
+
+    value: Any = None
+    raises: str | None = None
+    message: str = ""
+
+
+class Invocation(Protocol):
+    """One call in flight. `run` and `expire` race; the first to settle it gets the answer, the other gets None."""
+
+    @property
+    def due(self) -> float:
+        """When the call is late (time.monotonic), math.inf while nothing can be late."""
+        ...
+
+    def run(self) -> Answer | None: ...
+
+    def expire(self, failure: ToolCallError) -> Answer | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why a run is ended from outside: a limit, or a person's or host's cancel."""
+
+    status: RunStatus
+    error: RunError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a program ended. `snapshot` holds a program that waits for a person."""
+
+    status: RunStatus
+    output: Any = None
+    error: RunError | None = None
+    stdout: str = ""
+    variables: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
+    snapshot: bytes | None = None
+
+
+class Driver:
+    """One program's run. `finished` resolves to Ended exactly once, whichever thread gets there."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        begin: Callable[[Call], Invocation],
+        spawn: Callable[[Callable[[], None]], object],
+        deadline: Deadline,
+        wall_seconds: float,
+        keep: Sequence[str] = (),
+    ) -> None:
+        self.finished: Future[Ended] = Future()
+        self.computed = 0.0
+        self._session = session
+        self._begin = begin
+        self._spawn = spawn
+        self._deadline = deadline
+        self._wall_seconds = wall_seconds
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._current: Invocation | None = None
+        self._stop: Stop | None = None
+        self._over = False
+
+    def start(self, inputs: Mapping[str, Any]) -> None:
+        """Runs the program on this thread, from the beginning."""
+        watchdog.register(self)
+        self._drive(lambda: self._session.start(inputs))
+
+    def resume(self, state: bytes, call: Callable[[], Answer]) -> None:
+        """Goes on with a stored program: `call` settles the call it waits at."""
+        watchdog.register(self)
+
+        def first() -> Call | Done:
+            self._session.load(state)
+            return self._give(call())
+
+        self._drive(first)
+
+    def stop(self, stop: Stop) -> None:
+        """Ends the run from any thread; the call in flight is abandoned or cancelled, the sandbox worker ended."""
+        with self._lock:
+            if self._over or self._stop is not None:
+                return
+            self._stop = stop
+            current = self._current
+        settled = current is not None and current.expire(_failure_of(stop)) is not None
+        if settled:
+            self._finish(None)
+        else:
+            self._session.kill()
+
+    @property
+    def due(self) -> float:
+        """For the watchdog: when the run or its call in flight is late."""
+        current = self._current
+        return min(self._deadline.due, current.due if current is not None else math.inf)
+
+    def expired(self) -> None:
+        """For the watchdog: something is late. Never blocks."""
+        if self._deadline.remaining() <= 0:
+            text = f"the run took longer than {self._wall_seconds:g} s"
+            error = RunError(kind="limit", type="TimeoutError", message=text, limit="wall_seconds")
+            self._aside(lambda: self.stop(Stop(status="failed", error=error)))
+            return
+        current = self._current
+        if current is not None and current.due <= time.monotonic():
+            answer = current.expire(ToolTimeout("the call passed its deadline"))
+            if answer is not None:
+                self._aside(lambda: self._drive(lambda: self._give(answer)))
+
+    def _aside(self, work: Callable[[], None]) -> None:
+        try:
+            self._spawn(work)
+        except SutlerError:  # no thread to be had: a late run must end all the same
+            threading.Thread(target=work, daemon=True).start()
+
+    def _drive(self, first: Callable[[], Call | Done]) -> None:
+        try:
+            step = self._timed(first)
+            while not isinstance(step, Done):
+                invocation = self._begin(step)
+                with self._lock:
+                    self._current = invocation
+                    stopped = self._stop
+                if stopped is not None:
+                    break
+                answer = invocation.run()
+                if answer is None:
+                    return  # the deadline passed, and another thread drives this program now
+                self._current = None
+                if self._stop is not None:
+                    break
+                step = self._timed(lambda given=answer: self._give(given))
+            self._finish(step)
+        except ApprovalPending:
+            self._suspend()
+        except (ProgramFailed, SutlerError) as error:
+            self._finish(error)
+        except BaseException as error:  # a fault of ours must not leave the caller waiting for ever
+            self._finish(error)
+            raise
+
+    def _timed(self, work: Callable[[], Call | Done]) -> Call | Done:
+        began = time.monotonic()
+        try:
+            return work()
+        finally:
+            self.computed += time.monotonic() - began
+
+    def _give(self, answer: Answer) -> Call | Done:
+        if answer.raises is not None:
+            return self._session.fail(answer.raises, answer.message)
+        try:
+            return self._session.answer(answer.value)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            # the value did not cross; the program is still waiting and must hear of it
+            return self._session.fail("ValueError", f"the result cannot be given to a program: {error}")
+
+    def _suspend(self) -> None:
+        snapshot = self._session.dump()
+        self._end(Ended(status="waiting", stdout=self._session.stdout, snapshot=snapshot))
+
+    def _finish(self, last: Call | Done | BaseException | None) -> None:
+        stop = self._stop
+        if stop is not None:
+            self._end(Ended(status=stop.status, error=stop.error, stdout=self._session.stdout))
+        elif isinstance(last, Done):
+            variables = self._session.variables(self._keep)
+            self._end(Ended(status="completed", output=last.output, stdout=self._session.stdout, variables=variables))
+        else:
+            self._end(Ended(status="failed", error=_error_of(last), stdout=self._session.stdout))
+
+    def _end(self, ended: Ended) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+            self._current = None
+        watchdog.unregister(self)
+        with suppress(SutlerError):
+            self._session.close()
+        self.finished.set_result(ended)
+
+
+def _failure_of(stop: Stop) -> ToolCallError:
+    return ToolTimeout(f"the run ended before this call did: {stop.error.message}")
+
+
+def _error_of(error: Call | Done | BaseException | None) -> RunError:
+    if isinstance(error, ProgramFailed):
+        return RunError(
+            kind=error.kind,
+            type=error.type,
+            message=str(error),
+            line=error.line,
+            limit=error.limit or None,
+            traceback=error.trace or None,
+        )
+    if isinstance(error, LimitExceeded):
+        return RunError(kind="limit", type="LimitExceeded", message=str(error), limit=error.limit)
+    return RunError(kind="crashed", type=type(error).__name__, message=str(error) or "the run broke off")
