@@ -3,6 +3,7 @@
     SutlerError
     |-- ConfigError            a sutler.toml, or a keyword of Runtime, that cannot be used; holds every problem found
     |-- SourceError            a source that cannot be asked
+    |-- StoreError             a file of the state directory that cannot be read or written; names it and what to do
     |-- ClosedError            a runtime used after close, before open, or in a forked child
     |-- ToolCallError          one call failed; .failure is what a face turns into a ToolResult
     |   |-- ToolNotFound       no such tool; names the closest
@@ -62,6 +63,10 @@ class ConfigError(SutlerError):
 
 class SourceError(SutlerError):
     """A source of tools that cannot be asked for them."""
+
+
+class StoreError(SutlerError):
+    """A file that holds runs, trust or approvals cannot be read or written. The message names it and what to do."""
 
 
 class ClosedError(SutlerError):
