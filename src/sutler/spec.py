@@ -212,6 +212,9 @@ class ToolSpec:
     def with_origin(self, **changes: Any) -> ToolSpec:
         return replace(self, origin=replace(self.origin, **changes))
 
+    def with_grade(self, grade: Grade, grade_from: GradeFrom = "override") -> ToolSpec:
+        return replace(self, grade=grade, grade_from=grade_from)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
