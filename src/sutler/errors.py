@@ -3,6 +3,7 @@
     SutlerError
     |-- ConfigError            a sutler.toml, or a keyword of Runtime, that cannot be used; holds every problem found
     |-- SourceError            a source that cannot be asked
+    |-- SchemaError            a tool's schema that no dialect accepts; the tool is quarantined with this reason
     |-- StoreError             a file of the state directory that cannot be read or written; names it and what to do
     |-- ClosedError            a runtime used after close, before open, or in a forked child
     |-- ToolCallError          one call failed; .failure is what a face turns into a ToolResult
@@ -67,6 +68,10 @@ class SourceError(SutlerError):
 
 class StoreError(SutlerError):
     """A file that holds runs, trust or approvals cannot be read or written. The message names it and what to do."""
+
+
+class SchemaError(SutlerError):
+    """A tool's schema that cannot be used; the message says which part and why, and quarantines the tool."""
 
 
 class ClosedError(SutlerError):
