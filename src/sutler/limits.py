@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
+from .closest import closest
 from .errors import ConfigError, Problem
 
 _YEAR = 366 * 24 * 3600.0
@@ -63,8 +63,8 @@ LIMIT_NAMES: tuple[str, ...] = tuple(field.name for field in fields(Limits))
 def limit_problem(name: str, value: Any) -> Problem | None:
     """What is wrong with one limit, or None: an unknown name, or a value that is no finite positive number."""
     if name not in _MOST:
-        close = get_close_matches(name, LIMIT_NAMES, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"the limits are {', '.join(LIMIT_NAMES)}"
+        meant = closest(name, LIMIT_NAMES)
+        hint = f"did you mean `{meant}`?" if meant else f"the limits are {', '.join(LIMIT_NAMES)}"
         return Problem(message="no such limit", key=name, hint=hint)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return Problem(message=f"must be a number, not {value!r}", key=name)

@@ -1,0 +1,186 @@
+"""Every table and key that a config file may hold; what is not here is unknown, never ignored (CFG-01)."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ..closest import closest
+from ..limits import LIMIT_NAMES, Limits, limit_problem
+from ..policy.masking import is_secret_name
+from .check import WRONG, Check, Checker, array_of, boolean, choice, folder, kind_of, name, string, table
+from .expand import expand, variables
+from .locate import KeyPath, dotted
+from .tools import grade, tool_tables, virtual_tables
+from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
+
+
+def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
+    """A Config of one file's values; what is wrong is in `cx.problems` and left out."""
+    for key in raw:
+        if key not in TOP:
+            _unknown_top(cx, key, raw[key])
+    found = table(cx, (), {key: raw[key] for key in raw if key in TOP}, TOP)
+    workspace: dict[str, Any] = found.get("workspace", {})
+    limits: dict[str, Any] = found.get("limits", {})
+    policy: dict[str, Any] = found.get("policy", {})
+    libraries: dict[str, Any] = found.get("libraries", {})
+    sections = {"workspace": workspace, "limits": limits, "policy": policy, "libraries": libraries}
+    return Config(
+        file=Path(cx.file),
+        folder=cx.folder,
+        workspace=WorkspaceTable(root=workspace.get("root"), read=tuple(workspace.get("read", ()))),
+        tools=tuple(found.get("tools", ())),
+        virtual_tools=tuple(found.get("virtual_tools", ())),
+        libraries=tuple(libraries.get("folders", ())),
+        host_tool_configs=found.get("host_tool_configs", {}),
+        grades=found.get("grades", {}),
+        policy=PolicyTable(**policy),
+        limits=Limits().override(limits),
+        profiles=found.get("profiles", {}),
+        default_tools=found.get("default_tools", True),
+        given=frozenset(
+            {f"{section}.{key}" for section, values in sections.items() for key in values}
+            | ({"default_tools"} & set(found))
+        ),
+        where={dotted(path): f"{cx.file}:{line}" for path, line in cx.lines.items()},
+        secrets=frozenset(cx.secrets),
+    )
+
+
+def _unknown_top(cx: Checker, key: str, value: Any) -> None:
+    what = "table" if isinstance(value, (dict, list)) else "key"
+    meant = closest(key, list(TOP))
+    known = ", ".join(_TITLES.get(name, f"[{name}]") for name in TOP)
+    cx.wrong((key,), f"unknown {what}", f"did you mean `{meant}`?" if meant else f"known here: {known}")
+
+
+def _section(title: str, keys: Mapping[str, Check]) -> Check:
+    def check(cx: Checker, path: KeyPath, value: Any) -> Any:
+        if isinstance(value, dict) and "default_tools" in value and "default_tools" not in keys:
+            cx.wrong((*path, "default_tools"), f"unknown key in {title}", "it stands above the first table of the file")
+            value = {key: item for key, item in cast(dict[str, Any], value).items() if key != "default_tools"}
+        return table(cx, path, value, keys, of=title)
+
+    return check
+
+
+def _limit(cx: Checker, path: KeyPath, value: Any) -> Any:
+    problem = limit_problem(str(path[-1]), value)
+    return value if problem is None else cx.wrong(path, problem.message, problem.hint)
+
+
+def _entries(cx: Checker, path: KeyPath, value: Any, check: Check) -> Any:
+    """A table whose keys are names of the writer's own choosing."""
+    if not isinstance(value, dict):
+        return cx.wrong(path, f"must be a table, not {kind_of(value)}")
+    checked = {key: check(cx, (*path, key), item) for key, item in cast(dict[str, Any], value).items()}
+    return {key: item for key, item in checked.items() if item is not WRONG}
+
+
+def _grades(cx: Checker, path: KeyPath, value: Any) -> Any:
+    def check(cx: Checker, path: KeyPath, value: Any) -> Any:
+        source, mark, tool = str(path[-1]).partition("::")
+        if not (source and mark and tool):
+            hint = f'write "source::{path[-1]}"' if not mark else ""
+            return cx.wrong(path, "must name a tool as source::tool, in quotes", hint)
+        return grade(cx, path, value)
+
+    return _entries(cx, path, value, check)
+
+
+def _profiles(cx: Checker, path: KeyPath, value: Any) -> Any:
+    return _entries(cx, path, value, _profile)
+
+
+def _profile(cx: Checker, path: KeyPath, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return cx.wrong(path, f"must be a table, not {kind_of(value)}", "write [profiles.<name>]")
+    if name(cx, path, path[-1]) is WRONG:
+        return WRONG
+    return Profile(**table(cx, path, value, _PROFILE, of="a profile"), name=str(path[-1]), where=cx.where(path))
+
+
+def _profile_tools(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """One name, a list, {alias = name}, or "none": always {alias: name}."""
+    if isinstance(value, str):
+        return {} if value == "none" else WRONG if name(cx, path, value) is WRONG else {value: value}
+    if isinstance(value, list):
+        names: dict[str, str] = {}
+        for index, item in enumerate(cast(list[Any], value)):
+            if name(cx, (*path, index), item) is WRONG:
+                continue
+            if item in names:
+                cx.wrong((*path, index), f"{item!r} is listed twice")
+            names[item] = item
+        return names
+    if isinstance(value, dict):
+        return _entries(cx, path, value, _alias)
+    return cx.wrong(path, f'must be a name, an array of names, a table alias = name, or "none", not {kind_of(value)}')
+
+
+def _alias(cx: Checker, path: KeyPath, value: Any) -> Any:
+    alias = str(path[-1])
+    if not alias.isidentifier() or keyword.iskeyword(alias):
+        return cx.wrong(path, f"an alias is what a program calls, and {alias!r} cannot be called")
+    return name(cx, path, value)
+
+
+def _host_tool_configs(cx: Checker, path: KeyPath, value: Any) -> Any:
+    return _entries(cx, path, value, _host_tool_config)
+
+
+def _host_tool_config(cx: Checker, path: KeyPath, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return cx.wrong(path, f"must be a table, not {kind_of(value)}", "write [host_tool_configs.<library>]")
+    settings = _put_in(cx, path, value)
+    if settings is not WRONG and "autonomy_level" in settings:
+        level = settings["autonomy_level"]
+        # An untrusted file keeps its variables: there the word cannot be known yet.
+        if cx.env is not None or not (isinstance(level, str) and "${" in level):
+            choice(*AUTONOMY_LEVELS)(cx, (*path, "autonomy_level"), level)
+    return settings
+
+
+def _put_in(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """The value with `${VAR}` put in, in every string of it; strings that are secret are remembered for masking."""
+    if isinstance(value, dict):
+        return _entries(cx, path, value, _put_in)
+    if isinstance(value, list):
+        items = [_put_in(cx, (*path, index), item) for index, item in enumerate(cast(list[Any], value))]
+        return WRONG if WRONG in items else items
+    if not isinstance(value, str) or cx.env is None:
+        return value
+    try:
+        text = expand(value, cx.env)
+    except ValueError as error:
+        return cx.wrong(path, str(error))
+    if is_secret_name(str(path[-1])):
+        cx.secrets.add(text)
+    cx.secrets.update(cx.env[used] for used in variables(value) if used in cx.env and is_secret_name(used))
+    return text
+
+
+_TITLES = {"default_tools": "default_tools", "tools": "[[tools]]", "virtual_tools": "[[virtual_tools]]"}
+_PROFILE: Mapping[str, Check] = {
+    "tools": _profile_tools,
+    "level": choice(*LANGUAGE_LEVELS),
+    "policy": choice(*AUTONOMY_LEVELS),
+    "limits": lambda cx, path, value: table(cx, path, value, _LIMITS, of="limits"),
+    "description": string,
+}
+_LIMITS: Mapping[str, Check] = dict.fromkeys(LIMIT_NAMES, _limit)
+TOP: Mapping[str, Check] = {
+    "default_tools": boolean,
+    "workspace": _section("[workspace]", {"root": folder, "read": array_of(folder)}),
+    "tools": tool_tables,
+    "libraries": _section("[libraries]", {"folders": array_of(folder)}),
+    "host_tool_configs": _host_tool_configs,
+    "virtual_tools": virtual_tables,
+    "grades": _grades,
+    "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean}),
+    "limits": _section("[limits]", _LIMITS),
+    "profiles": _profiles,
+}

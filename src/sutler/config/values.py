@@ -1,0 +1,107 @@
+"""A checked configuration as frozen values (DESIGN: Files a user meets)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..limits import Limits
+from ..spec import Grade
+from ..tables import ToolTable
+
+AutonomyLevel = Literal["strict", "safe", "full_access"]
+LanguageLevel = Literal["calls", "program", "full"]
+
+AUTONOMY_LEVELS: tuple[AutonomyLevel, ...] = ("strict", "safe", "full_access")
+LANGUAGE_LEVELS: tuple[LanguageLevel, ...] = ("calls", "program", "full")
+_YES = frozenset({"true", "1", "yes", "on"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceTable:
+    """[workspace]: root is None when unset; read lists further read-only roots. Both absolute."""
+
+    root: Path | None = None
+    read: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTable:
+    """[policy]: the autonomy level, and whether the shipped network tools run without asking."""
+
+    level: AutonomyLevel = "safe"
+    allow_network: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """[profiles.<name>]. tools: {alias: tool name}, {} for "none", None for all. Anything None is left as it is."""
+
+    name: str
+    description: str = ""
+    tools: Mapping[str, str] | None = None
+    level: LanguageLevel | None = None
+    policy: AutonomyLevel | None = None
+    limits: Mapping[str, float] = field(default_factory=lambda: dict[str, float]())
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One sutler.toml, or the user's config with a project's over it.
+
+    file: the project's file, None when there is none. folder: where its relative paths start.
+    trusted: False for a found file that nobody has trusted; `withheld` then says what of it is not in force, and why.
+    host_tool_configs: by library stem, variables put in. grades: by `source::tool`.
+    given: dotted names of the single settings that were written, so that a default is told from a choice.
+    where: `file:line` by dotted key. secrets: values to mask wherever they turn up.
+    """
+
+    file: Path | None = None
+    folder: Path = field(default_factory=Path.cwd)
+    trusted: bool = True
+    withheld: tuple[str, ...] = ()
+    workspace: WorkspaceTable = field(default_factory=WorkspaceTable)
+    tools: tuple[ToolTable, ...] = ()
+    virtual_tools: tuple[ToolTable, ...] = ()
+    libraries: tuple[Path, ...] = ()
+    host_tool_configs: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=lambda: dict[str, Mapping[str, Any]](), repr=False
+    )
+    grades: Mapping[str, Grade] = field(default_factory=lambda: dict[str, Grade]())
+    policy: PolicyTable = field(default_factory=PolicyTable)
+    limits: Limits = field(default_factory=Limits)
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: dict[str, Profile]())
+    default_tools: bool = True
+    given: frozenset[str] = frozenset()
+    where: Mapping[str, str] = field(default_factory=lambda: dict[str, str](), repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    @classmethod
+    def empty(cls) -> Config:
+        """What holds when there is no config file: every default."""
+        return cls()
+
+    def data_only(self) -> Config:
+        """What an untrusted file may still do: tighten. Code, folders and everything else is withheld and listed."""
+        from .tighten import data_only
+
+        return data_only(self)
+
+    def workspace_root(self, cwd: Path) -> Path:
+        """The root that faces start with: the one written, else the folder of a trusted file, else `cwd`."""
+        if self.workspace.root is not None:
+            return self.workspace.root
+        return self.folder if self.file is not None and self.trusted else cwd
+
+    def autonomy_level(self, stem: str) -> AutonomyLevel | None:
+        """host_tool_configs.<stem>.autonomy_level, or None when that library has none of its own."""
+        level: AutonomyLevel | None = self.host_tool_configs.get(stem, {}).get("autonomy_level")
+        return level
+
+    def turned_on(self, stem: str, flag: str) -> bool:
+        """Whether host config turns on a library with this load flag: true, or the text true, 1, yes, on (LIB-05)."""
+        value: object = self.host_tool_configs.get(stem, {}).get(flag, False)
+        return value.strip().lower() in _YES if isinstance(value, str) else value is True or value == 1
