@@ -1,0 +1,445 @@
+"""Loads a library when one of its tools is first called, once, and calls its hooks (RUN-03, RUN-04, LCP-06, SCH-07).
+
+One `LibraryLoader` per library and runtime; it may be used from any thread and from any loop. Whoever calls first
+loads; whoever comes meanwhile waits. A load that fails leaves nothing behind, so the next call tries again from the file
+as it is then.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import os
+import threading
+import traceback
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from contextvars import ContextVar, copy_context
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from ..errors import InvalidArguments, ToolUnavailable
+from ..schema.convert import converter
+from .modules import PrivateModules, created
+
+Config = Mapping[str, Any]
+_MUTABLE = (list, dict, set, bytearray, deque)
+
+# The loads under way in this context: an init that calls a tool of its own library must not wait for itself.
+_under_way: ContextVar[frozenset[int]] = ContextVar("sutler_loads_under_way", default=frozenset())
+
+
+class _Interrupted(Exception):  # noqa: N818 - wakes those who wait; they try themselves
+    """The load was given up by Ctrl-C or by cancelling its call: neither done nor failed."""
+
+
+class _Load:
+    """One attempt at one file. `module` is there as soon as it is imported, `what` says what is being done."""
+
+    __slots__ = ("awaited", "created", "file", "future", "module", "version", "what")
+
+    def __init__(self, file: Path, version: int) -> None:
+        self.file = file
+        self.version = version
+        self.future: Future[ModuleType] = Future()
+        self.future.set_running_or_notify_cancel()  # a waiter that is cancelled must not cancel the load
+        self.module: ModuleType | None = None
+        self.what = "import"
+        self.awaited = False
+        self.created: list[str] = []
+
+
+class _Ready:
+    __slots__ = ("functions", "module", "version")
+
+    def __init__(self, module: ModuleType, version: int) -> None:
+        self.module = module
+        self.version = version
+        self.functions: dict[str, Bound] = {}
+
+
+class LibraryLoader:
+    """The modules of one library in one runtime.
+
+    stem: the library's name. configs: the host's configs by stem (LCP-05): a file takes the entry of its own stem, else
+    the library's, else {}. It gets a copy of its containers, with the handlers added where absent.
+    """
+
+    def __init__(
+        self,
+        *,
+        stem: str,
+        directory: Path,
+        modules: PrivateModules,
+        configs: Mapping[str, Config] | None = None,
+        confirm_handler: Callable[..., Any] | None = None,
+        user_interaction_handler: Callable[..., Any] | None = None,
+    ) -> None:
+        self.stem = stem
+        self.directory = directory
+        self._modules = modules
+        self._configs = _copied(configs or {})
+        self._handlers = {"confirm_handler": confirm_handler, "user_interaction_handler": user_interaction_handler}
+        self._lock = threading.Lock()
+        self._ready: dict[Path, _Ready] = {}
+        self._loads: dict[Path, _Load] = {}
+        self._failed: set[Path] = set()
+        self._version = 0
+
+    # ------------------------------------------------------------------ what the host changes
+
+    def config(self, file: Path) -> dict[str, Any]:
+        """What init_tools_library of `file` is given."""
+        entry = self._configs.get(file.stem, self._configs.get(self.stem, {}))
+        given = _copied(entry)
+        for name, handler in self._handlers.items():
+            if handler is not None:
+                given.setdefault(name, handler)
+        return given
+
+    def configure(self, configs: Mapping[str, Config]) -> bool:
+        """New configs by stem. Files whose own changed run init_tools_library again at their next call. True if any did."""
+        with self._lock:
+            before = {file: self.config(file) for file in self._ready}
+            self._configs = _copied(configs)
+            changed = [file for file, old in before.items() if not _same(old, self.config(file))]
+            self._version += 1
+            for file, ready in self._ready.items():
+                if file not in changed and ready.version == self._version - 1:
+                    ready.version = self._version
+        return bool(changed)
+
+    def set_confirm_handler(self, handler: Callable[..., Any] | None) -> None:
+        self._swap("confirm_handler", handler)
+
+    def set_user_interaction_handler(self, handler: Callable[..., Any] | None) -> None:
+        self._swap("user_interaction_handler", handler)
+
+    def _swap(self, name: str, handler: Callable[..., Any] | None) -> None:
+        self._handlers[name] = handler
+        for ready in list(self._ready.values()):
+            setter = getattr(ready.module, f"set_{name}", None)
+            if callable(setter):
+                setter(handler)
+            elif hasattr(ready.module, f"_{name.upper()}"):
+                setattr(ready.module, f"_{name.upper()}", handler)
+
+    # ------------------------------------------------------------------ loading
+
+    def load(self, file: Path) -> ModuleType:
+        """The module of `file`, imported and initialized. ToolUnavailable names file, line and cause."""
+        while True:
+            ready = self._ready.get(file)
+            if ready is not None and ready.version == self._version:
+                return ready.module
+            load, mine = self._claim(file)
+            if not mine:
+                if id(load) in _under_way.get():
+                    return _half_loaded(load)
+                try:
+                    return load.future.result()
+                except _Interrupted:
+                    continue
+                except ToolUnavailable as error:
+                    raise _again(error) from error.__cause__
+            token = _under_way.set(_under_way.get() | {id(load)})
+            try:
+                waiting = self._begin(load)
+                if waiting is not None:
+                    _run_to_end(waiting)
+                return self._done(load)
+            except KeyboardInterrupt as error:
+                # Ctrl-C reaches only the main thread; elsewhere the library itself raised it.
+                if threading.current_thread() is threading.main_thread():
+                    self._undo(load, _Interrupted())
+                    raise
+                raise self._failed_with(load, error) from error
+            except BaseException as error:
+                raise self._failed_with(load, error) from error
+            finally:
+                _under_way.reset(token)
+
+    async def aload(self, file: Path) -> ModuleType:
+        """`load` for async tools: an async init is awaited right here, on the loop that the tools run on."""
+        import asyncio
+
+        while True:
+            ready = self._ready.get(file)
+            if ready is not None and ready.version == self._version:
+                return ready.module
+            load, mine = self._claim(file)
+            if not mine:
+                if id(load) in _under_way.get():
+                    return _half_loaded(load)
+                try:
+                    return await asyncio.wrap_future(load.future)
+                except _Interrupted:
+                    continue
+                except ToolUnavailable as error:
+                    raise _again(error) from error.__cause__
+            token = _under_way.set(_under_way.get() | {id(load)})
+            try:
+                waiting = self._begin(load)
+                if waiting is not None:
+                    load.awaited = True
+                    await waiting
+                return self._done(load)
+            except BaseException as error:
+                if load.awaited and isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt):
+                    self._undo(load, _Interrupted())  # the call was cancelled, not the library at fault
+                    raise
+                raise self._failed_with(load, error) from error
+            finally:
+                _under_way.reset(token)
+
+    def _claim(self, file: Path) -> tuple[_Load, bool]:
+        with self._lock:
+            load = self._loads.get(file)
+            if load is not None:
+                return load, False
+            load = self._loads[file] = _Load(file, self._version)
+            return load, True
+
+    def _begin(self, load: _Load) -> Awaitable[Any] | None:
+        """Import and run the hooks. What is returned has still to be awaited: an async init."""
+        package = self._modules.package(self.directory)
+        ready = self._ready.get(load.file)
+        if load.file in self._failed:
+            importlib.invalidate_caches()  # what was missing may have been installed since
+            stale = package.stale()
+            package.forget(stale)
+            if ready is not None and ready.module.__name__ in stale:
+                ready = None
+        if ready is not None:
+            load.module = ready.module
+        else:
+            token = created.set(load.created)
+            try:
+                load.module = package.import_file(load.file)
+            finally:
+                created.reset(token)
+        config = self.config(load.file)
+        for name in ("confirm_handler", "user_interaction_handler"):
+            setter = getattr(load.module, f"set_{name}", None)
+            if callable(setter) and config.get(name) is not None:
+                load.what = f"set_{name}"
+                setter(config[name])
+        init = getattr(load.module, "init_tools_library", None)
+        if not callable(init):
+            return None
+        load.what = "init_tools_library"
+        result = init(config) if _takes_one(init) else init()
+        return result if inspect.isawaitable(result) else None
+
+    def _done(self, load: _Load) -> ModuleType:
+        module = load.module
+        assert module is not None
+        with self._lock:
+            self._ready[load.file] = _Ready(module, load.version)
+            self._failed.discard(load.file)
+            self._loads.pop(load.file, None)
+        self._modules.package(self.directory).keep(module.__name__)
+        load.future.set_result(module)
+        return module
+
+    def _undo(self, load: _Load, outcome: Exception) -> None:
+        """Leave nothing of the attempt behind, and wake those who wait with `outcome`."""
+        self._modules.package(self.directory).forget(load.created)
+        with self._lock:
+            self._failed.add(load.file)
+            self._loads.pop(load.file, None)
+        load.future.set_exception(outcome)
+
+    def _failed_with(self, load: _Load, error: BaseException) -> ToolUnavailable:
+        failure = self._failure(load, error)
+        self._undo(load, failure)
+        return failure
+
+    def _failure(self, load: _Load, error: BaseException) -> ToolUnavailable:
+        frames = _own_frames(error.__traceback__, self.directory)
+        what = "cannot be imported" if load.what == "import" else f"{load.what} failed"
+        place: tuple[str, int] | None = None
+        if isinstance(error, SyntaxError) and error.filename:
+            place = error.filename, error.lineno or 1
+        elif frames is not None:
+            last = [frame for frame in traceback.extract_tb(frames) if _inside(frame.filename, self.directory)][-1]
+            place = last.filename, last.lineno or 1
+        if place is None:
+            shown_place = f"{load.file}: {what}: "
+        elif place[0] == str(load.file):
+            shown_place = f"{load.file}:{place[1]}: {what}: "
+        else:
+            shown_place = f"{load.file}: {what}: {place[0]}:{place[1]}: "
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        hint = ""
+        if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("_sutler_"):
+            hint = f" (install what provides `{error.name}` into the environment that runs the tools)"
+        shown = "".join(traceback.format_exception(type(error), error, frames))
+        return ToolUnavailable(f"{shown_place}{cause}{hint}", traceback=shown)
+
+    # ------------------------------------------------------------------ calling
+
+    def runner(self, file: Path, name: str, *, where: str = "", is_async: bool = False) -> Callable[..., Any]:
+        """What runs the tool `name` of `file`: takes keyword arguments only, loads the library at its first call.
+
+        A coroutine function when is_async. A sync one may still give an awaitable, when the tool itself does.
+        """
+        if is_async:
+
+            async def call_async(**arguments: Any) -> Any:
+                await self.aload(file)
+                result = self._bound(file, name, where)(arguments)
+                return await result if inspect.isawaitable(result) else result
+
+            return _named(call_async, name)
+
+        def call(**arguments: Any) -> Any:
+            self.load(file)
+            return self._bound(file, name, where)(arguments)
+
+        return _named(call, name)
+
+    def _bound(self, file: Path, name: str, where: str) -> Bound:
+        ready = self._ready.get(file)
+        load = self._loads.get(file)
+        module = ready.module if ready is not None else load.module if load is not None else None
+        fn = getattr(module, name, None)
+        if not callable(fn):
+            found = "did not define it" if fn is None else f"made it a {type(fn).__name__}, which cannot be called"
+            raise ToolUnavailable(
+                f"{name} is written at {where or file}, but importing {file} {found}"
+                " (it may be defined only under a condition, or be replaced or deleted further down)"
+            )
+        bound = ready.functions.get(name) if ready is not None else None
+        if bound is None or bound.fn is not fn:
+            bound = Bound(fn)
+            if ready is not None:
+                ready.functions[name] = bound
+        return bound
+
+
+class Bound:
+    """A live function ready to be called with a dict of arguments by name (SCH-07).
+
+    Positional-only parameters go by position. A default that is a list, dict, set or the like is copied for every call
+    that leaves it out, so that what one call does to it is not there in the next (RUN-02).
+    """
+
+    __slots__ = ("_convert", "_mutable", "_positional", "fn")
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self._convert = converter(fn)
+        self._positional: list[inspect.Parameter] = []
+        self._mutable: dict[str, Any] = {}
+        try:
+            parameters = list(inspect.signature(fn).parameters.values())
+        except (TypeError, ValueError):  # a callable written in C without a signature
+            parameters = []
+        for parameter in parameters:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                self._positional.append(parameter)
+            if isinstance(parameter.default, _MUTABLE):
+                self._mutable[parameter.name] = parameter.default
+
+    def __call__(self, arguments: Mapping[str, Any]) -> Any:
+        given = dict(arguments)
+        if self._convert is not None:
+            given = dict(self._convert(given))
+        for name, default in self._mutable.items():
+            if name not in given:
+                given[name] = copy.deepcopy(default)
+        if not self._positional:
+            return self.fn(**given)
+        wanted = [index for index, parameter in enumerate(self._positional) if parameter.name in given]
+        positional: list[Any] = []
+        for parameter in self._positional[: max(wanted, default=-1) + 1]:
+            if parameter.name not in given and parameter.default is parameter.empty:
+                raise InvalidArguments(f"the argument `{parameter.name}` is missing")
+            positional.append(given.pop(parameter.name, parameter.default))
+        return self.fn(*positional, **given)
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _half_loaded(load: _Load) -> ModuleType:
+    if load.module is None:
+        raise ToolUnavailable(f"{load.file}: the library calls its own tool while it is being imported")
+    return load.module
+
+
+def _again(error: ToolUnavailable) -> ToolUnavailable:
+    """The same failure for another caller: one exception object must not be raised in two threads."""
+    return ToolUnavailable(str(error), traceback=error.traceback)
+
+
+def _takes_one(init: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(init).bind({})
+    except TypeError:
+        return False
+    except ValueError:  # no signature to be read
+        return True
+    return True
+
+
+def _run_to_end(waiting: Awaitable[Any]) -> None:
+    """Await on a loop of its own; in a thread of its own when this one has a running loop."""
+    import asyncio
+
+    async def finish() -> None:
+        await waiting
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(finish())
+        return
+    outcome: Future[None] = Future()
+
+    def run(coroutine: Coroutine[Any, Any, None]) -> None:
+        try:
+            outcome.set_result(asyncio.run(coroutine))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(run, finish()), name="sutler-init", daemon=True)
+    thread.start()
+    outcome.result()
+
+
+def _own_frames(trace: TracebackType | None, directory: Path) -> TracebackType | None:
+    """The traceback from its first frame inside the library on; None when it never got there."""
+    while trace is not None and not _inside(trace.tb_frame.f_code.co_filename, directory):
+        trace = trace.tb_next
+    return trace
+
+
+def _inside(filename: str, directory: Path) -> bool:
+    return filename.startswith(str(directory) + os.sep)
+
+
+def _copied(value: Any) -> Any:
+    """Fresh dicts and lists all the way down; everything else (handlers, clients) as it is."""
+    if isinstance(value, Mapping):
+        return {key: _copied(held) for key, held in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if type(value) is list:
+        return [_copied(held) for held in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # an exotic value that cannot be compared counts as changed
+        return False
