@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from sutler.errors import InvalidArguments, ToolCallError, ToolUnavailable
-from sutler.sources.loader import Bound, LibraryLoader
+from sutler.sources.bound import Bound
+from sutler.sources.loader import LibraryLoader
 from sutler.sources.modules import PrivateModules
 
 
@@ -526,7 +527,15 @@ def test_a_call_cancelled_during_an_async_init_leaves_the_library_to_be_loaded_b
 def test_an_init_that_calls_a_tool_of_its_own_library_does_not_wait_for_itself(folder: Folder) -> None:
     file = folder.write(
         "lib.py",
-        "def init_tools_library(config):\n    global got\n    got = config['call']()\ndef tool_a():\n    return 'a'\ndef tool_b():\n    return got\n",
+        """
+        def init_tools_library(config):
+            global got
+            got = config["call"]()
+        def tool_a():
+            return "a"
+        def tool_b():
+            return got
+        """,
     )
     loader = folder.loader()
     loader.configure({"lib": {"call": loader.runner(file, "tool_a")}})

@@ -1,19 +1,16 @@
 """Loads a library when one of its tools is first called, once, and calls its hooks (RUN-03, RUN-04, LCP-06, SCH-07).
 
-One `LibraryLoader` per library and runtime; it may be used from any thread and from any loop. Whoever calls first
-loads; whoever comes meanwhile waits. A load that fails leaves nothing behind, so the next call tries again from the file
-as it is then.
+One `LibraryLoader` per library and runtime, used from any thread and any loop. Whoever calls first loads; whoever comes
+meanwhile waits. A load that fails leaves nothing behind, so the next call tries again from the file as it is then.
 """
 
 from __future__ import annotations
 
-import copy
 import importlib
 import inspect
 import os
 import threading
 import traceback
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
@@ -21,19 +18,18 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from ..errors import InvalidArguments, ToolUnavailable
-from ..schema.convert import converter
+from ..errors import ToolUnavailable
+from .bound import Bound
 from .modules import PrivateModules, created
 
 Config = Mapping[str, Any]
-_MUTABLE = (list, dict, set, bytearray, deque)
 
 # The loads under way in this context: an init that calls a tool of its own library must not wait for itself.
 _under_way: ContextVar[frozenset[int]] = ContextVar("sutler_loads_under_way", default=frozenset())
 
 
-class _Interrupted(Exception):  # noqa: N818 - wakes those who wait; they try themselves
-    """The load was given up by Ctrl-C or by cancelling its call: neither done nor failed."""
+class _Interrupted(Exception):
+    """The load was given up by Ctrl-C or by cancelling its call; those who wait try themselves."""
 
 
 class _Load:
@@ -101,7 +97,7 @@ class LibraryLoader:
         return given
 
     def configure(self, configs: Mapping[str, Config]) -> bool:
-        """New configs by stem. Files whose own changed run init_tools_library again at their next call. True if any did."""
+        """New configs by stem. A file whose own changed runs its init again at its next call; True if there is any."""
         with self._lock:
             before = {file: self.config(file) for file in self._ready}
             self._configs = _copied(configs)
@@ -320,48 +316,6 @@ class LibraryLoader:
             if ready is not None:
                 ready.functions[name] = bound
         return bound
-
-
-class Bound:
-    """A live function ready to be called with a dict of arguments by name (SCH-07).
-
-    Positional-only parameters go by position. A default that is a list, dict, set or the like is copied for every call
-    that leaves it out, so that what one call does to it is not there in the next (RUN-02).
-    """
-
-    __slots__ = ("_convert", "_mutable", "_positional", "fn")
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-        self._convert = converter(fn)
-        self._positional: list[inspect.Parameter] = []
-        self._mutable: dict[str, Any] = {}
-        try:
-            parameters = list(inspect.signature(fn).parameters.values())
-        except (TypeError, ValueError):  # a callable written in C without a signature
-            parameters = []
-        for parameter in parameters:
-            if parameter.kind is parameter.POSITIONAL_ONLY:
-                self._positional.append(parameter)
-            if isinstance(parameter.default, _MUTABLE):
-                self._mutable[parameter.name] = parameter.default
-
-    def __call__(self, arguments: Mapping[str, Any]) -> Any:
-        given = dict(arguments)
-        if self._convert is not None:
-            given = dict(self._convert(given))
-        for name, default in self._mutable.items():
-            if name not in given:
-                given[name] = copy.deepcopy(default)
-        if not self._positional:
-            return self.fn(**given)
-        wanted = [index for index, parameter in enumerate(self._positional) if parameter.name in given]
-        positional: list[Any] = []
-        for parameter in self._positional[: max(wanted, default=-1) + 1]:
-            if parameter.name not in given and parameter.default is parameter.empty:
-                raise InvalidArguments(f"the argument `{parameter.name}` is missing")
-            positional.append(given.pop(parameter.name, parameter.default))
-        return self.fn(*positional, **given)
 
 
 # ---------------------------------------------------------------------- helpers

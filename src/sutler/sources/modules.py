@@ -28,7 +28,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 _numbers = itertools.count(1)
 _packages: dict[str, PrivatePackage] = {}
@@ -44,7 +44,7 @@ Stamp = tuple[int, int, int] | None
 def stamp(file: str) -> Stamp:
     """(mtime in ns, size, inode); None for a file that is not there. Another stamp means another content."""
     try:
-        held = os.stat(file)
+        held = Path(file).stat()
     except OSError:
         return None
     return held.st_mtime_ns, held.st_size, held.st_ino
@@ -136,11 +136,12 @@ class PrivatePackage:
         if name in self._files:
             return self._source(name, str(self._files[name]))
         for place in places:
-            file = os.path.join(place, tail)
-            if os.path.isfile(file + ".py"):
-                return self._source(name, file + ".py")
-            if os.path.isfile(os.path.join(file, "__init__.py")):
-                return self._source(name, os.path.join(file, "__init__.py"), folder=file)
+            file = Path(place, f"{tail}.py")
+            if file.is_file():
+                return self._source(name, str(file))
+            init = Path(place, tail, "__init__.py")
+            if init.is_file():
+                return self._source(name, str(init), folder=str(init.parent))
         return PathFinder.find_spec(name, places)  # extension modules, and folders without __init__.py
 
     def _source(self, name: str, file: str, *, folder: str | None = None) -> ModuleSpec | None:
@@ -156,19 +157,19 @@ class PrivatePackage:
         top, _, rest = dotted.partition(".")
         if top in sys.stdlib_module_names or top in sys.builtin_module_names:
             return None
-        if self._holds(top, importer) and not (rest and top == self.directory.name and self._holds(rest, importer)):
+        if self.holds(top, importer) and not (rest and top == self.directory.name and self.holds(rest, importer)):
             return f"{self.name}.{dotted}", f"{self.name}.{top}"
-        if rest and top == self.directory.name and self._holds(rest.partition(".")[0], importer):
+        if rest and top == self.directory.name and self.holds(rest.partition(".")[0], importer):
             return f"{self.name}.{rest}", self.name
         return None
 
-    def _holds(self, name: str, importer: str) -> bool:
-        place = os.path.join(self.directory, name)
-        if os.path.isfile(place + ".py"):
-            return not os.path.samefile(place + ".py", importer)
-        if os.path.isfile(os.path.join(place, "__init__.py")):
-            return True
-        return os.path.isdir(place) and not _is_installed(name)
+    def holds(self, name: str, importer: str) -> bool:
+        """Whether `name` is a sibling of the file `importer`, and not that file itself."""
+        file = self.directory / f"{name}.py"
+        if file.is_file():
+            return not file.samefile(importer)
+        folder = self.directory / name
+        return (folder / "__init__.py").is_file() or (folder.is_dir() and not _is_installed(name))
 
 
 def _identifier(text: str) -> str:
@@ -227,11 +228,11 @@ def redirect_imports(tree: ast.Module, package: PrivatePackage, path: str) -> No
     while blocks:  # a stack, not recursion: imports are statements, and only statements are walked
         node = blocks.pop()
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            held = getattr(node, field, None)
-            if not isinstance(held, list):
+            held: Any = getattr(node, field, None)
+            if not isinstance(held, list):  # a lambda's body is one expression
                 continue
             statements: list[Any] = []
-            for item in held:
+            for item in cast("list[Any]", held):
                 statements.extend(_redirected(item, package, path))
             setattr(node, field, statements)
             blocks.extend(statements)
@@ -262,7 +263,7 @@ def _redirected(statement: Any, package: PrivatePackage, path: str) -> list[Any]
 
 
 def _from_own_package(statement: ast.ImportFrom, package: PrivatePackage, path: str) -> list[Any]:
-    """`from X import helper` inside folder X, where X itself is no sibling: the folder is meant, if it holds them all."""
-    if all(package._holds(alias.name, path) for alias in statement.names):  # pyright: ignore[reportPrivateUsage]
+    """`from X import helper` in folder X, where X itself is no sibling: the folder is meant, if it holds them all."""
+    if all(package.holds(alias.name, path) for alias in statement.names):
         statement.module = package.name
     return [statement]

@@ -109,13 +109,13 @@ def _kind(entry: os.DirEntry[str], root: str, notes: list[str]) -> str:
             return ""
         if entry.is_symlink():
             target = os.path.realpath(entry.path)
-            if target != root and not target.startswith(os.path.join(root, "")):
+            if target != root and not target.startswith(root + os.sep):
                 notes.append(
-                    f"{entry.path}: a link that leaves the folder, to {target}, is not followed (configure the folder it"
-                    " points into, or copy it)"
+                    f"{entry.path}: a link that leaves the folder, to {target}, is not followed (configure the"
+                    " folder it points into, or copy it)"
                 )
                 return ""
-            if target == root or entry.path.startswith(os.path.join(target, "")):
+            if target == root or entry.path.startswith(target + os.sep):
                 notes.append(f"{entry.path}: a link to a folder that it stands in itself is not followed")
                 return ""
         if is_directory:
