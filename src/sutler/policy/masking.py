@@ -97,9 +97,10 @@ class Masker:
             if name in marked or is_secret_name(name):
                 if value is not None and value is not True and value is not False:
                     break
-            elif type(value) in _SCALARS or (pattern is None and type(value) is str):
-                continue
-            else:
+            elif type(value) is str:
+                if pattern is not None and pattern.search(value):
+                    break
+            elif type(value) not in _SCALARS:
                 break
         else:
             return args

@@ -1,0 +1,195 @@
+"""Records as SQLite rows and back. Values are JSON text; what JSON cannot hold is kept as its repr, not replayable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ..spec import Decision, Grade, Repair, RunError
+from .records import EventRecord, Masks, RunRecord, StepRecord, masked_run, masked_step
+
+APPLICATION_ID = 0x5355544C
+VERSION = 1
+TABLES = """
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, program TEXT NOT NULL, params TEXT NOT NULL, level TEXT NOT NULL,
+  status TEXT NOT NULL, output TEXT, error TEXT, stdout TEXT NOT NULL, variables TEXT NOT NULL, grade TEXT,
+  started REAL NOT NULL, ended REAL, names TEXT NOT NULL, snapshot BLOB, replayable INTEGER NOT NULL
+);
+CREATE INDEX runs_by_start ON runs (started);
+CREATE TABLE steps (
+  id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run_id TEXT, step INTEGER NOT NULL, tool TEXT NOT NULL,
+  source TEXT NOT NULL, digest TEXT NOT NULL, args TEXT NOT NULL, result TEXT, success INTEGER, error TEXT, kind TEXT,
+  duration REAL NOT NULL, decision TEXT, repairs TEXT NOT NULL, line INTEGER, writes INTEGER NOT NULL,
+  state TEXT NOT NULL, replayable INTEGER NOT NULL, at REAL NOT NULL
+);
+CREATE INDEX steps_by_run ON steps (run_id, step);
+CREATE TABLE events (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL);
+CREATE INDEX events_by_kind ON events (kind);
+"""
+_RUN_TEXT = (
+    "run_id, program, params, level, status, output, error, stdout, variables, grade, started, ended, names, snapshot,"
+    " replayable"
+)
+_STEP_TEXT = (
+    "key, run_id, step, tool, source, digest, args, result, success, error, kind, duration, decision, repairs, line,"
+    " writes, state, replayable, at"
+)
+_RUN: Sequence[str] = _RUN_TEXT.split(", ")
+_STEP: Sequence[str] = _STEP_TEXT.split(", ")
+
+Row = tuple[str, tuple[Any, ...]]
+"""One statement with its values."""
+
+
+def _upsert(table: str, key: str, columns: Sequence[str]) -> str:
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns if column != key)
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
+_PUT_RUN = _upsert("runs", "run_id", _RUN)
+_PUT_STEP = _upsert("steps", "key", _STEP)
+SELECT_RUNS = f"SELECT {_RUN_TEXT} FROM runs"
+SELECT_STEPS = f"SELECT {_STEP_TEXT} FROM steps"
+SELECT_EVENTS = "SELECT at, kind, payload FROM events"
+
+
+def run_row(run: RunRecord, masks: Masks | None) -> Row:
+    kept = masked_run(run, masks)
+    params, faithful = encode(kept.params)
+    error = kept.error
+    return _PUT_RUN, (
+        kept.run_id,
+        _text(kept.program),
+        params,
+        kept.level,
+        kept.status,
+        encode(kept.output)[0],
+        None if error is None else encode({name: getattr(error, name) for name in RunError.__slots__})[0],
+        _text(kept.stdout),
+        encode(kept.variables)[0],
+        None if kept.grade is None else json.dumps([kept.grade.w, kept.grade.d]),
+        kept.started,
+        kept.ended,
+        encode({name: list(owner) for name, owner in kept.names.items()})[0],
+        kept.snapshot,
+        kept.replayable and faithful,
+    )
+
+
+def step_row(step: StepRecord, masks: Masks | None) -> Row:
+    args, result, error, replayable = masked_step(step, masks)
+    args_text, args_faithful = encode(dict(args))
+    result_text, result_faithful = encode(result)
+    decision = step.decision
+    repairs = [repair.to_dict() for repair in step.repairs]
+    if masks is not None and repairs:
+        # A repair shows a value before and after: of a step that held a secret only the rule is kept.
+        held = args is not step.args
+        repairs = [{**repair, "from": "***", "to": "***"} for repair in repairs] if held else masks.value(repairs)
+    return _PUT_STEP, (
+        step.key,
+        step.run_id,
+        step.step,
+        _text(step.tool),
+        _text(step.source),
+        step.digest,
+        args_text,
+        result_text,
+        step.success,
+        None if error is None else _text(error),
+        step.kind,
+        step.duration,
+        None
+        if decision is None
+        else encode({name: getattr(decision, name) for name in ("outcome", "reason", "by", "how")})[0],
+        encode(repairs)[0] if repairs else "[]",
+        step.line,
+        step.writes,
+        step.state,
+        replayable and args_faithful and result_faithful,
+        step.at,
+    )
+
+
+def event_row(kind: str, payload: Mapping[str, Any], at: float, masks: Masks | None) -> Row:
+    shown = payload if masks is None else masks.arguments(payload)
+    return "INSERT INTO events (at, kind, payload) VALUES (?, ?, ?)", (at, kind, encode(dict(shown))[0])
+
+
+def read_run(row: tuple[Any, ...]) -> RunRecord:
+    values = dict(zip(_RUN, row, strict=True))
+    error, grade = values["error"], values["grade"]
+    for column in ("params", "variables"):
+        values[column] = json.loads(values[column])
+    values["output"] = json.loads(values["output"])
+    values["error"] = None if error is None else RunError(**json.loads(error))
+    values["grade"] = None if grade is None else Grade(*json.loads(grade))
+    values["names"] = {name: tuple(owner) for name, owner in json.loads(values["names"]).items()}
+    values["replayable"] = bool(values["replayable"])
+    return RunRecord(**values)
+
+
+def read_step(row: tuple[Any, ...]) -> StepRecord:
+    values = dict(zip(_STEP, row, strict=True))
+    for column in ("args", "result", "repairs"):
+        values[column] = json.loads(values[column])
+    decision = values["decision"]
+    values["decision"] = None if decision is None else Decision(**json.loads(decision))
+    values["repairs"] = tuple(
+        Repair(path=one["path"], rule=one["rule"], before=one["from"], after=one["to"]) for one in values["repairs"]
+    )
+    success = values["success"]
+    values["success"] = None if success is None else bool(success)
+    values["writes"], values["replayable"] = bool(values["writes"]), bool(values["replayable"])
+    return StepRecord(**values)
+
+
+def read_event(row: tuple[Any, ...]) -> EventRecord:
+    return EventRecord(at=row[0], kind=row[1], payload=json.loads(row[2]))
+
+
+def encode(value: Any) -> tuple[str, bool]:
+    """(JSON text, whether reading it back gives the same value)."""
+    if value is None:
+        return "null", True
+    try:
+        return json.dumps(value, default=_other), _plain(value)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(_other(value)), False
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value is made of nothing but str, int, finite float, bool, None, list, and dict with str keys."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        kind: object = type(one)
+        if kind is dict:
+            table = cast(dict[Any, Any], one)
+            if not all(type(key) is str for key in table):
+                return False
+            waiting.extend(table.values())
+        elif kind is list:
+            waiting.extend(cast(list[Any], one))
+        elif kind is float:
+            if one - one != 0:  # infinite, or not a number
+                return False
+        elif kind not in (str, int, bool, type(None)):
+            return False
+    return True
+
+
+def _other(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return text if len(text) <= 10_000 else f"{text[:10_000]}... (+{len(text) - 10_000} characters)"
+
+
+def _text(text: str) -> str:
+    """SQLite holds UTF-8: a lone surrogate is kept as its escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

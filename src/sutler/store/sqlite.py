@@ -1,0 +1,248 @@
+"""The store on disk: one SQLite file in WAL mode, for many threads and many processes at once.
+
+A call that may write has its rows on the disk (fsync) before it runs and before its result is used. Rows of other
+calls wait a moment and are written together: by a thread of the store, with the next such row, or at a read or close.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ClosedError, StoreError
+from ..state import state_dir
+from . import rows
+from .records import EventRecord, Masks, RunRecord, StepRecord, StoredStatus
+from .sqlite_file import explain, open_file
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_MOST_ROWS = 10_000
+_MOST_BYTES = 64_000_000
+
+
+def default_path(project: Path, env: Mapping[str, str] | None = None) -> Path:
+    """`<state dir>/runs/<folder name>-<hash of its path>.db`: one file per project folder."""
+    real = os.path.realpath(project)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(real).name)[:40] or "root"
+    digest = hashlib.blake2b(os.fsencode(real), digest_size=8).hexdigest()
+    return state_dir(env) / "runs" / f"{name}-{digest}.db"
+
+
+class SqliteStore:
+    """Runs, calls and events in the file `path`, made (0600) when first written to.
+
+    masks: keeps secrets out of the file. flush_seconds: how long the rows of read-only calls may wait.
+    busy_seconds: how long a lock of another process is waited for. Every failure is a StoreError that names the file
+    and says what to do; rows that could not be written wait on, `trouble` says so, and `close` raises.
+    """
+
+    def __init__(
+        self, path: Path, *, masks: Masks | None = None, flush_seconds: float = 0.05, busy_seconds: float = 5.0
+    ) -> None:
+        self.path = path.absolute()
+        self._masks = masks
+        self._flush_seconds, self._busy_seconds = flush_seconds, busy_seconds
+        self._pid = os.getpid()
+        self._names = (f"{secrets.token_hex(8)}-{number}" for number in count())
+        self._lock = Lock()  # the connection's
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+        self._queue_lock = Lock()
+        self._queue: list[rows.Row] = []
+        self._queued_bytes = 0
+        self._wake, self._stop = Event(), Event()
+        self._flusher: Thread | None = None
+        self._closed = False
+        self._failed: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        return f"{len(self._queue)} rows wait: {self._failed}" if self._failed and self._queue else None
+
+    def begin_run(self, run: RunRecord) -> None:
+        self._write(rows.run_row(run, self._masks))
+
+    def finish_run(self, run: RunRecord) -> None:
+        self._write(rows.run_row(run, self._masks), keep=True)
+
+    def step_started(self, step: StepRecord) -> None:
+        self._here()
+        step.key = step.key or next(self._names)
+        if step.writes:
+            self._write(rows.step_row(step, self._masks), durable=True)
+
+    def step_done(self, step: StepRecord) -> None:
+        self._here()
+        step.key = step.key or next(self._names)
+        step.state = "done"
+        row = rows.step_row(step, self._masks)
+        if step.writes:
+            self._write(row, durable=True, keep=True)
+        else:
+            self._enqueue(row)
+
+    def event(self, kind: str, payload: Mapping[str, Any]) -> None:
+        self._write(rows.event_row(kind, payload, time.time(), self._masks), durable=True, keep=True)
+
+    def runs(self, limit: int = 20, status: StoredStatus | None = None) -> list[RunRecord]:
+        where, values = ("", ()) if status is None else (" WHERE status = ?", (status,))
+        found = self._read(f"{rows.SELECT_RUNS}{where} ORDER BY started DESC, id DESC LIMIT ?", (*values, limit))
+        return [rows.read_run(row) for row in found]
+
+    def run(self, run_id: str) -> RunRecord | None:
+        found = self._read(f"{rows.SELECT_RUNS} WHERE run_id = ?", (run_id,))
+        if not found:
+            return None
+        run = rows.read_run(found[0])
+        steps = self._read(f"{rows.SELECT_STEPS} WHERE run_id = ? ORDER BY step, id", (run_id,))
+        run.steps = [rows.read_step(row) for row in steps]
+        return run
+
+    def direct(self, limit: int = 100) -> list[StepRecord]:
+        found = self._read(f"{rows.SELECT_STEPS} WHERE run_id IS NULL ORDER BY id DESC LIMIT ?", (limit,))
+        return [rows.read_step(row) for row in found]
+
+    def events(self, limit: int = 100, kind: str | None = None) -> list[EventRecord]:
+        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (kind,))
+        found = self._read(f"{rows.SELECT_EVENTS}{where} ORDER BY id DESC LIMIT ?", (*values, limit))
+        return [rows.read_event(row) for row in found]
+
+    def flush(self) -> None:
+        """Write what waits, now."""
+        if self._queue:
+            self._commit(())
+
+    def close(self) -> None:
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        self._stop.set()
+        self._wake.set()
+        if self._flusher is not None:
+            self._flusher.join()
+        try:
+            self.flush()
+        except StoreError as error:
+            raise StoreError(f"{error}; {len(self._queue)} rows were not written and are lost") from error
+        finally:
+            with self._lock:
+                self._disconnect()
+
+    def _here(self) -> None:
+        """SQLite connections and threads do not cross a fork, and nothing is taken after close."""
+        if self._closed:
+            raise ClosedError(f"the store {self.path} is closed")
+        if os.getpid() != self._pid:
+            raise ClosedError(f"the store {self.path} was opened before a fork; open one in this process")
+
+    def _write(self, row: rows.Row, *, durable: bool = False, keep: bool = False) -> None:
+        """Commit now, with everything that waits. keep: a row that cannot be written waits on, so nothing is lost."""
+        self._here()
+        try:
+            self._commit((row,), durable=durable)
+        except StoreError:
+            if keep:
+                self._push(row)
+            raise
+
+    def _enqueue(self, row: rows.Row) -> None:
+        self._push(row)
+        if len(self._queue) >= _MOST_ROWS or self._queued_bytes >= _MOST_BYTES:
+            self.flush()
+
+    def _push(self, row: rows.Row) -> None:
+        with self._queue_lock:
+            self._queue.append(row)
+            self._queued_bytes += _size(row)
+            if self._flusher is None:
+                self._flusher = Thread(target=self._flush_now_and_then, name="sutler-store", daemon=True)
+                atexit.register(self.close)
+                self._flusher.start()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _flush_now_and_then(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait()
+            self._stop.wait(self._flush_seconds if self._failed is None else 1.0)
+            self._wake.clear()
+            with suppress(StoreError):
+                self.flush()
+            if self._queue:
+                self._wake.set()
+
+    def _commit(self, more: tuple[rows.Row, ...], *, durable: bool = False) -> None:
+        import sqlite3
+
+        with self._lock:
+            with self._queue_lock:
+                waiting, self._queue, self._queued_bytes = self._queue, [], 0
+            try:
+                connection = self._connect()
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                connection.execute("BEGIN IMMEDIATE")
+                for statement, values in (*waiting, *more):
+                    connection.execute(statement, values)
+                connection.execute("COMMIT")
+            except BaseException as error:
+                self._disconnect()  # rolls back; the next attempt starts from a fresh connection
+                with self._queue_lock:
+                    self._queue[:0] = waiting
+                    self._queued_bytes = sum(map(_size, self._queue))
+                self._failed = str(error)
+                if not isinstance(error, (sqlite3.Error, OSError)):
+                    raise
+                failure = explain(self.path, error, self._busy_seconds)
+                self._failed = str(failure)
+                raise failure from error
+            self._failed = None
+
+    def _read(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        import sqlite3
+
+        self._here()
+        self.flush()
+        with self._lock:
+            if self._connection is None and not self.path.exists():
+                return []
+            try:
+                return self._connect().execute(query, values).fetchall()
+            except (sqlite3.Error, OSError) as error:
+                self._disconnect()
+                raise explain(self.path, error, self._busy_seconds) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        """The open connection; a new one when the file was moved away or replaced under it."""
+        if self._connection is not None:
+            with suppress(OSError):
+                if self.path.stat().st_ino == self._inode:
+                    return self._connection
+            self._disconnect()
+        self._connection = open_file(self.path, self._busy_seconds)
+        self._inode = self.path.stat().st_ino
+        return self._connection
+
+    def _disconnect(self) -> None:
+        import sqlite3
+
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+
+def _size(row: rows.Row) -> int:
+    return sum(len(value) for value in row[1] if isinstance(value, (str, bytes)))
