@@ -1,0 +1,114 @@
+"""What the checker is told about tools, and what it says about a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_PROBLEMS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of a tool.
+
+    type: int float str bool list dict None Any. accepts: other spellings of the name that programs may use
+    (`from_` for `from`, which is no legal keyword).
+    """
+
+    name: str
+    required: bool
+    type: str = "Any"
+    keyword_only: bool = False
+    accepts: tuple[str, ...] = ()
+
+    @property
+    def spelling(self) -> str:
+        """The name as a program writes it."""
+        return self.name if self.name.isidentifier() and not self.accepts else (self.accepts or (self.name,))[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSig:
+    """How a program may call one tool. `name` is the program name; the order of `params` is the positional order.
+
+    extra: whether keywords outside `params` are taken. read_only: declared to change nothing, with a grade d <= 1.
+    grade: (w, d), each 0..3.
+    """
+
+    name: str
+    params: tuple[Param, ...] = ()
+    extra: bool = False
+    read_only: bool = False
+    grade: tuple[int, int] = (3, 3)
+
+    @property
+    def signature(self) -> str:
+        """The call as a person would write it down: `read_file(path: str, limit: int = ...)`."""
+        parts: list[str] = []
+        for param in self.params:
+            kind = "" if param.type == "Any" else f": {param.type}"
+            default = "" if param.required else " = ..." if kind else "=..."
+            parts.append(f"{param.spelling}{kind}{default}")
+        if self.extra:
+            parts.append("...")
+        return f"{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing wrong with a program. `line` and `column` count from 1, columns in characters."""
+
+    line: int
+    column: int
+    message: str
+    rewrite: str = ""
+
+    def __str__(self) -> str:
+        instead = f" Write instead: {self.rewrite}" if self.rewrite else ""
+        return f"line {self.line}: {self.message}.{instead}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSite:
+    """One place in a program that calls a tool.
+
+    args: by parameter name when every argument is literal, else None.
+    in_loop: whether the place may be reached more than once; never false when it may.
+    """
+
+    tool: str
+    line: int
+    column: int
+    args: dict[str, Any] | None
+    in_loop: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The verdict on a program, and its plan (PRG-06, PRG-07).
+
+    errors: at most five, in line order; `more` counts those left out. tools: every tool the program can reach.
+    grade: the element-wise maximum over `tools`, (0, 0) for none. text: what to feed the engine, line for line.
+    """
+
+    ok: bool
+    errors: tuple[Problem, ...] = ()
+    more: int = 0
+    calls: tuple[CallSite, ...] = ()
+    tools: frozenset[str] = frozenset()
+    grade: tuple[int, int] = (0, 0)
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects problems while a program is checked; the same sentence is said once."""
+
+    problems: list[Problem] = field(default_factory=lambda: list[Problem]())
+    said: set[str] = field(default_factory=lambda: set[str]())
+
+    def add(self, problem: Problem) -> None:
+        if problem.message not in self.said:
+            self.said.add(problem.message)
+            self.problems.append(problem)
