@@ -39,6 +39,8 @@ _STEP_TEXT = (
 _RUN: Sequence[str] = _RUN_TEXT.split(", ")
 _STEP: Sequence[str] = _STEP_TEXT.split(", ")
 
+_EXACT = (str, int, bool, type(None))
+
 Row = tuple[str, tuple[Any, ...]]
 """One statement with its values."""
 
@@ -163,21 +165,23 @@ def encode(value: Any) -> tuple[str, bool]:
 
 def _plain(value: Any) -> bool:
     """Whether a value is made of nothing but str, int, finite float, bool, None, list, and dict with str keys."""
-    waiting = [value]
+    waiting: list[object] = [value]
     while waiting:
         one = waiting.pop()
-        kind: object = type(one)
-        if kind is dict:
-            table = cast(dict[Any, Any], one)
+        if isinstance(one, bool | int | str | None):
+            if type(one) not in _EXACT:
+                return False
+        elif isinstance(one, float):
+            if type(one) is not float or one - one != 0:  # infinite, or not a number
+                return False
+        elif type(one) is dict:
+            table = cast(dict[object, object], one)
             if not all(type(key) is str for key in table):
                 return False
             waiting.extend(table.values())
-        elif kind is list:
-            waiting.extend(cast(list[Any], one))
-        elif kind is float:
-            if one - one != 0:  # infinite, or not a number
-                return False
-        elif kind not in (str, int, bool, type(None)):
+        elif type(one) is list:
+            waiting.extend(cast(list[object], one))
+        else:
             return False
     return True
 
