@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, cast
 
 from ..errors import ToolDenied
@@ -31,9 +31,7 @@ class Approvals:
     @property
     def is_async(self) -> bool:
         handler = self.handler
-        return handler is not None and (
-            inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))
-        )
+        return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
     def remembered(self, spec: ToolSpec) -> bool:
         return bool(self._always) and _key(spec) in self._always
@@ -44,13 +42,23 @@ class Approvals:
 
     def settle(self, call: ToolCall, answer: object) -> Decision:
         """The decision that a handler's answer means. Raises ToolDenied unless it allows."""
-        decision, reason = _read(answer)
+        decision, reason = self.read(answer)
         if decision == "always":
             with self._lock:
                 self._always.add(_key(call.spec))
         if decision in ("allow", "always"):
             return Decision(outcome="allow", by="the person", how=decision, reason=reason)
         raise ToolDenied(f"{call.spec.qualified} was rejected: {reason or 'no reason was given'}")
+
+    @staticmethod
+    def read(answer: object) -> tuple[str, str]:
+        """(decision, reason) as a handler gave them; anything that is no such pair is a reject that says so."""
+        if isinstance(answer, tuple | list):
+            parts = tuple(cast("tuple[object, ...]", answer))
+            if len(parts) == 2 and parts[0] in ("allow", "always", "reject"):
+                return str(parts[0]), str(parts[1] or "")
+        shown = repr(cast(object, answer))[:120]
+        return "reject", f"the confirm handler answered {shown} instead of (allow | always | reject, reason)"
 
     def failed(self, call: ToolCall, error: BaseException) -> ToolDenied:
         return ToolDenied(
@@ -68,18 +76,5 @@ def nobody(call: ToolCall, decision: Decision) -> ToolDenied:
     )
 
 
-async def awaited(answer: Any) -> Any:
-    return await cast(Awaitable[Any], answer) if inspect.isawaitable(answer) else answer
-
-
 def _key(spec: ToolSpec) -> tuple[str, str, str]:
     return spec.origin.source, spec.name, spec.digest
-
-
-def _read(answer: object) -> tuple[str, str]:
-    if isinstance(answer, tuple | list):
-        parts = cast("tuple[object, ...]", tuple(answer))  # pyright: ignore[reportUnknownArgumentType]
-        if len(parts) == 2 and parts[0] in ("allow", "always", "reject"):
-            return str(parts[0]), str(parts[1] or "")
-    shown = repr(answer)[:120]
-    return "reject", f"the confirm handler answered {shown} instead of (allow | always | reject, reason)"

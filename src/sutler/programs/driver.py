@@ -1,7 +1,7 @@
 """Drives one program from its first call to its end, on whatever thread is free to do so.
 
-A sync tool runs right on the driving thread. If it passes its deadline another thread takes the waiting program over and
-goes on with a timeout; the first thread finds that out when its tool returns at last, and ends. So a tool can hang, a
+A sync tool runs right on the driving thread. If it passes its deadline another thread takes the waiting program
+over and goes on with a timeout; the first thread finds that out when its tool returns at last, and ends. So a tool can hang, a
 program cannot.
 """
 
@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from ..errors import ApprovalPending, LimitExceeded, SutlerError, ToolCallError, ToolTimeout
 from ..spec import RunError, RunStatus
-from ..workspace.watchdog import Deadline, watchdog
+from ..workspace import watchdog
+from ..workspace.watchdog import Deadline
 from .engine import Call, Done, ProgramFailed, Session
 
 
@@ -39,9 +40,16 @@ class Invocation(Protocol):
         """When the call is late (time.monotonic), math.inf while nothing can be late."""
         ...
 
+    @property
+    def holds_thread(self) -> bool:
+        """Whether the tool itself occupies the driving thread, which is then lost until the tool returns."""
+        ...
+
     def run(self) -> Answer | None: ...
 
-    def expire(self, failure: ToolCallError) -> Answer | None: ...
+    def expire(self, failure: ToolCallError | None) -> Answer | None:
+        """Settles the call as late (None) or as ended by `failure`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +80,8 @@ class Driver:
         session: Session,
         *,
         begin: Callable[[Call], Invocation],
-        spawn: Callable[[Callable[[], None]], object],
+        spawn: Callable[[Callable[[], None]], Future[None]],
+        abandon: Callable[[Future[None]], object],
         deadline: Deadline,
         wall_seconds: float,
         keep: Sequence[str] = (),
@@ -82,6 +91,8 @@ class Driver:
         self._session = session
         self._begin = begin
         self._spawn = spawn
+        self._abandon = abandon
+        self._job: Future[None] | None = None
         self._deadline = deadline
         self._wall_seconds = wall_seconds
         self._keep = keep
@@ -91,19 +102,16 @@ class Driver:
         self._over = False
 
     def start(self, inputs: Mapping[str, Any]) -> None:
-        """Runs the program on this thread, from the beginning."""
+        """Sets the program going on a thread of its own."""
+        self._launch(lambda: self._session.start(inputs))
+
+    def resume(self, state: bytes, settle: Callable[[Call], Answer]) -> None:
+        """Goes on with a stored program: `settle` answers the call it waits at."""
+        self._launch(lambda: self._give(settle(self._session.load(state))))
+
+    def _launch(self, first: Callable[[], Call | Done]) -> None:
         watchdog.register(self)
-        self._drive(lambda: self._session.start(inputs))
-
-    def resume(self, state: bytes, call: Callable[[], Answer]) -> None:
-        """Goes on with a stored program: `call` settles the call it waits at."""
-        watchdog.register(self)
-
-        def first() -> Call | Done:
-            self._session.load(state)
-            return self._give(call())
-
-        self._drive(first)
+        self._job = self._spawn(lambda: self._drive(first))
 
     def stop(self, stop: Stop) -> None:
         """Ends the run from any thread; the call in flight is abandoned or cancelled, the sandbox worker ended."""
@@ -112,8 +120,8 @@ class Driver:
                 return
             self._stop = stop
             current = self._current
-        settled = current is not None and current.expire(_failure_of(stop)) is not None
-        if settled:
+        if current is not None and current.expire(_failure_of(stop)) is not None:
+            self._let_go(current)
             self._finish(None)
         else:
             self._session.kill()
@@ -133,15 +141,21 @@ class Driver:
             return
         current = self._current
         if current is not None and current.due <= time.monotonic():
-            answer = current.expire(ToolTimeout("the call passed its deadline"))
+            answer = current.expire(None)
             if answer is not None:
-                self._aside(lambda: self._drive(lambda: self._give(answer)))
+                self._let_go(current)
+                self._job = self._aside(lambda: self._drive(lambda: self._give(answer)))
 
-    def _aside(self, work: Callable[[], None]) -> None:
+    def _let_go(self, invocation: Invocation) -> None:
+        if invocation.holds_thread and self._job is not None:
+            self._abandon(self._job)
+
+    def _aside(self, work: Callable[[], None]) -> Future[None] | None:
         try:
-            self._spawn(work)
+            return self._spawn(work)
         except SutlerError:  # no thread to be had: a late run must end all the same
             threading.Thread(target=work, daemon=True).start()
+            return None
 
     def _drive(self, first: Callable[[], Call | Done]) -> None:
         try:

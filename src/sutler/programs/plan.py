@@ -1,0 +1,74 @@
+"""What a program would do: every call site with the decision it would meet, and the grade of the whole (PRG-07)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..inventory import Inventory
+from ..lang import Checked, Problem, check
+from ..spec import PURE, Grade, ToolSpec
+from .signatures import Signatures, program_row
+
+PlannedDecision = Literal["allow", "ask", "deny", "depends"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCall:
+    """One call site. `args` by parameter name when all are literal, else None; the plan says where, not how often."""
+
+    tool: str
+    source: str
+    line: int
+    args: Mapping[str, Any] | None
+    in_loop: bool
+    decision: PlannedDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedProgram:
+    """The plan. When `ok` is False, `errors` says why the program would not start, and `calls` is empty."""
+
+    ok: bool
+    errors: tuple[Problem, ...] = ()
+    calls: tuple[PlannedCall, ...] = ()
+    grade: Grade = PURE
+    checked: Checked
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def check_program(text: str, inventory: Inventory, *, level: str, params: Iterable[str]) -> Checked:
+    """The check alone, against one inventory. Raises ValueError only for an unknown level."""
+    return check(text, Signatures(inventory), level=level, params=params)
+
+
+def plan_program(
+    text: str,
+    inventory: Inventory,
+    *,
+    level: str,
+    params: Iterable[str],
+    preview: Callable[[ToolSpec, Mapping[str, Any] | None], PlannedDecision],
+) -> PlannedProgram:
+    """The check, and for each call what policy would say of it; `preview` answers for a tool and literal arguments."""
+    checked = check_program(text, inventory, level=level, params=params)
+    if not checked.ok:
+        return PlannedProgram(ok=False, errors=checked.errors, checked=checked)
+    calls: list[PlannedCall] = []
+    for site in checked.calls:
+        row = program_row(inventory, site.tool)
+        assert row is not None, f"the checker let an unknown tool through: {site.tool}"
+        calls.append(
+            PlannedCall(
+                tool=row.spec.name,
+                source=row.spec.origin.source,
+                line=site.line,
+                args=site.args,
+                in_loop=site.in_loop,
+                decision=preview(row.spec, site.args),
+            )
+        )
+    return PlannedProgram(ok=True, calls=tuple(calls), grade=Grade(*checked.grade), checked=checked)

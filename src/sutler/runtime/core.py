@@ -1,0 +1,241 @@
+"""What one open runtime holds, for both its faces: tools, workspace, threads, policy, limits, records."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import ClosedError, LimitExceeded
+from ..inventory import Inventory, Row
+from ..policy.approvals import Approvals
+from ..results import size_of
+from ..sources.code import CodeToolSource
+from ..sources.functions import FunctionSource
+from ..spec import ToolResult
+from ..toolbox import Toolbox
+from ..workspace import Workspace, WorkspaceThreads, per_thread_cwd
+from . import capture
+from .calls import Calls
+from .context import HOST_PARAMETERS, ToolContext
+from .events import Event, tell
+from .options import Options, Settings
+from .pipeline import Pipeline
+from .places import Places
+from .profiles import narrowed
+from .recorder import Recorder
+from .runs import Runs
+from .sources import build_toolbox
+from .ticket import Ticket
+from .tools import Tool
+from .workers import Workers
+
+T = TypeVar("T")
+
+_HANDLES = 64  # whole outputs kept for later reading
+
+
+class Core:
+    """Open from construction to `close`. `host_loop`: the loop that opened an async runtime, else None."""
+
+    def __init__(self, options: Options, settings: Settings, host_loop: asyncio.AbstractEventLoop | None) -> None:
+        self.options = options
+        self.settings = settings
+        self.limits = settings.limits
+        self.policy = settings.policy
+        self.on_event = options.on_event
+        self.awaits = host_loop is not None
+        self.host_context: Mapping[str, Any] = {}
+        self._closed = False
+        self._pid = os.getpid()
+        self._tools: dict[str, Tool] = {}
+        self._narrowed: tuple[Inventory, Inventory] | None = None
+        self._outputs: OrderedDict[str, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+        self.workspace = _workspace(options, settings)
+        self.threads = WorkspaceThreads(self.workspace.root)
+        self.thread_cwd = per_thread_cwd().available
+        self.approvals = Approvals(options.confirm_handler)
+        self.recorder = Recorder(self)
+        self.pipeline = Pipeline(self)
+        self.places = Places(self, host_loop)
+        self.workers = Workers(self)
+        self.calls = Calls(self)
+        self.runs = Runs(self)
+        self.functions = FunctionSource(options.tools)
+        self.code = CodeToolSource()
+        self.toolbox: Toolbox = build_toolbox(self)
+        capture.install()
+
+    def check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("this runtime is closed")
+        if os.getpid() != self._pid:
+            raise ClosedError("this runtime was opened in another process; open one after the fork")
+
+    def inventory(self) -> Inventory:
+        """What there is to call now."""
+        return self.toolbox.inventory()
+
+    def program_inventory(self) -> Inventory:
+        """What a program may call: the inventory, narrowed by the profile."""
+        whole = self.inventory()
+        profile = self.settings.profile
+        if profile is None or profile.tools is None:
+            return whole
+        if self._narrowed is None or self._narrowed[0] is not whole:
+            self._narrowed = (whole, narrowed(whole, profile))
+        return self._narrowed[1]
+
+    def tool(self, row: Row) -> Tool:
+        """The row made ready; kept until its definition changes."""
+        key = row.qualified_program_name
+        tool = self._tools.get(key)
+        if tool is None or tool.row.spec is not row.spec:
+            tool = Tool(row, strict=self.options.strict_arguments, thread_cwd=self.thread_cwd)
+            self._tools[key] = tool
+        return tool
+
+    def injected(self, ticket: Ticket, *, is_async: bool) -> dict[str, Any]:
+        """The arguments as the callable gets them: with what its host injects, when it declares it (RUN-06)."""
+        arguments = dict(ticket.arguments)
+        hidden = ticket.spec.hidden
+        if not hidden:
+            return arguments
+        takes_all = "**" in hidden
+        for name in HOST_PARAMETERS:
+            declared = name in hidden
+            if name in ticket.host and (declared or takes_all):
+                arguments[name] = ticket.host[name]
+            elif declared:
+                arguments[name] = self._own(name, ticket, is_async=is_async)
+        return arguments
+
+    def _own(self, name: str, ticket: Ticket, *, is_async: bool) -> Any:
+        match name:
+            case "tool_context":
+                return ToolContext(
+                    client=self.options.client,
+                    discussion=self.options.discussion,
+                    workspace=self.workspace.root,
+                    emit_progress=lambda text, fraction=None: self.progress(ticket, text, fraction),
+                    call_tool=self.call_tool_async if is_async else self.call_tool,
+                )
+            case "lollms_client_instance":
+                return self.options.client
+            case "discussion_instance":
+                return self.options.discussion
+            case _:
+                return self.interaction_for(ticket)
+
+    def interaction_for(self, ticket: Ticket) -> Callable[[Any], Any] | None:
+        """The person's handler as this call sees it: while it waits for an answer no clock runs."""
+        handler = self.options.user_interaction_handler
+        if handler is None:
+            return None
+
+        def ask(request: Any) -> Any:
+            with ticket.paused():
+                return handler(request)
+
+        return ask
+
+    def library_confirm(self, source: str, script_label: str = "", argv: list[Any] | None = None) -> tuple[str, str]:
+        """The confirm_handler that a tool library gets: synchronous, over the runtime's own (LCP section 5)."""
+        if self.policy.level == "full_access":
+            return "allow", ""
+        handler = self.approvals.handler
+        if handler is None:
+            return "reject", "there is nobody to ask; give the runtime a confirm_handler"
+        try:
+            answer = handler(source, script_label, argv)
+            if inspect.isawaitable(answer):
+                answer = self.places.await_on_host(answer)
+        except Exception as error:
+            return "reject", f"the confirm handler failed with {type(error).__name__}: {error}"
+        return self.approvals.read(answer)
+
+    def progress(self, ticket: Ticket, text: str, fraction: float | None) -> None:
+        run_id = ticket.run.run_id if ticket.run is not None else None
+        data = {"text": str(text), "fraction": fraction}
+        tell(
+            self.on_event,
+            Event(kind="progress", tool=ticket.spec.qualified, call_id=ticket.call_id, run_id=run_id, data=data),
+        )
+
+    def call_tool(self, name: str, arguments: object = None, **more: Any) -> dict[str, Any]:
+        return self.calls.call(name, _merged(arguments, more), self.host_context).to_dict()
+
+    async def call_tool_async(self, name: str, arguments: object = None, **more: Any) -> dict[str, Any]:
+        return (await self.calls.call_async(name, _merged(arguments, more), self.host_context)).to_dict()
+
+    def ready(self, timeout: float | None) -> bool:
+        """Every source of this stage answers when it is asked, so the inventory is whole at once."""
+        del timeout
+        return not self.inventory().unavailable
+
+    def check_size(self, result: ToolResult) -> None:
+        """Raises LimitExceeded when a result is larger than `output_bytes`."""
+        self.check_output(result.output, "the result")
+
+    def check_output(self, value: Any, what: str) -> None:
+        limit = self.limits.output_bytes
+        if size_of(value, limit) > limit:
+            raise LimitExceeded(
+                f"{what} is larger than {limit:,} bytes; return less, or raise limits.output_bytes",
+                limit="output_bytes",
+            )
+
+    def keep_output(self, call_id: str, output: Any) -> str:
+        """Keeps a whole output for later reading; the handle names it."""
+        with self._lock:
+            self._outputs[call_id] = output
+            while len(self._outputs) > _HANDLES:
+                self._outputs.popitem(last=False)
+        return call_id
+
+    def read_output(self, handle: str) -> Any:
+        with self._lock:
+            if handle not in self._outputs:
+                raise KeyError(f"no output is kept under the handle {handle!r}; the last {_HANDLES} long ones are")
+            return self._outputs[handle]
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Does what may touch the disk off the loop."""
+        if not self.recorder.blocks:
+            return work()
+        return await asyncio.wrap_future(self.threads.submit(work))
+
+    def close(self, timeout: float = 2.0) -> tuple[str, ...]:
+        """Ends runs, calls, threads, workers. Returns what did not end in time, in words. Idempotent."""
+        if self._closed:
+            return ()
+        self._closed = True
+        self.runs.cancel_all()
+        left = [*self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
+        self.recorder.close()
+        capture.uninstall()
+        left += self.workspace.close()
+        return tuple(left)
+
+
+def _merged(arguments: object, more: Mapping[str, Any]) -> object:
+    if not more:
+        return arguments
+    return {**(arguments if isinstance(arguments, Mapping) else {}), **more}
+
+
+def _workspace(options: Options, settings: Settings) -> Workspace:
+    read = [*(Path(root) for root in options.read), *settings.config.workspace.read]
+    root = options.workspace if options.workspace is not None else settings.config.workspace.root
+    if root is None:
+        return Workspace.fresh(keep=options.keep, read_roots=read)
+    path = Path(root).expanduser().absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    return Workspace(path, read_roots=read)

@@ -1,0 +1,298 @@
+"""The two faces of a runtime, for coroutines and for threads: the same surface, kept equal by a test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from ..config import Config
+from ..errors import ClosedError
+from ..inventory import Inventory
+from ..lang import Checked
+from ..policy.levels import Level, Policy
+from ..programs.plan import PlannedProgram
+from ..results import preview
+from ..schema.dialects import export
+from ..spec import RunResult, ToolResult, ToolSpec
+from ..toolbox import Toolbox
+from .core import Core
+from .events import EventHandler
+from .options import Options, PathLike, Settings, settle
+
+Dialect = Literal["openai", "anthropic", "gemini", "mcp"]
+LanguageLevel = Literal["calls", "program", "full"]
+OnAsk = Literal["reject", "wait"]
+
+
+class Face:
+    """What both faces share: the keywords, and everything that neither runs a tool nor waits.
+
+    workspace: the folder tools work in, made when missing; None takes the config's, else a fresh one, removed at close
+        unless `keep`. read: further folders that shipped tools may read.
+    tool_folders: plain-Python tool folders, first wins. tools: functions. sources: further ToolSources.
+    default_tools: whether the shipped tools are there (None: as the config says, else yes).
+    config: a sutler.toml, which counts as trusted; None searches upward, and a file found so is data until trusted;
+        False reads none. profile: a profile of the config, or one tool's name.
+    limits: wall_seconds, compute_seconds, memory_mb, calls, call_seconds, output_bytes, depth; over the config's.
+    policy: "strict", "safe", "full_access" or a Policy. strict_arguments: an unknown argument is always an error.
+    harness_resolver(name) -> callable | None: supplies virtual tools. host_tool_configs: by library stem.
+    confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
+        person. client, discussion: injected into tools that declare lollms_client_instance, discussion_instance.
+    store: None keeps the last runs in memory; a path keeps them in SQLite. on_event: hears calls and runs go by.
+    Raises ConfigError, with every problem found, when it is opened.
+    """
+
+    def __init__(
+        self,
+        *,
+        workspace: PathLike | None = None,
+        read: Sequence[PathLike] = (),
+        keep: bool = False,
+        tool_folders: Sequence[PathLike] = (),
+        tools: Sequence[Callable[..., Any]] = (),
+        sources: Sequence[Any] = (),
+        default_tools: bool | None = None,
+        config: PathLike | Config | Literal[False] | None = None,
+        profile: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        policy: Level | Policy | None = None,
+        strict_arguments: bool = False,
+        harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None,
+        host_tool_configs: Mapping[str, Mapping[str, Any]] | None = None,
+        confirm_handler: Callable[..., Any] | None = None,
+        user_interaction_handler: Callable[..., Any] | None = None,
+        client: Any = None,
+        discussion: Any = None,
+        store: Any = None,
+        on_event: EventHandler | None = None,
+        plugins: bool = True,
+    ) -> None:
+        self._options = Options(
+            workspace=workspace,
+            read=tuple(read),
+            keep=keep,
+            tool_folders=tuple(tool_folders),
+            tools=tuple(tools),
+            sources=tuple(sources),
+            default_tools=default_tools,
+            config=config,
+            profile=profile,
+            limits=limits,
+            policy=policy,
+            strict_arguments=strict_arguments,
+            harness_resolver=harness_resolver,
+            host_tool_configs=host_tool_configs,
+            confirm_handler=confirm_handler,
+            user_interaction_handler=user_interaction_handler,
+            client=client,
+            discussion=discussion,
+            store=store,
+            on_event=on_event,
+            plugins=plugins,
+        )
+        self._core: Core | None = None
+
+    @property
+    def core(self) -> Core:
+        """The open runtime's insides. Raises ClosedError before open and after close."""
+        if self._core is None:
+            raise ClosedError("this runtime is not open: use it in a `with` (or `async with`) block, or call open()")
+        return self._core
+
+    @property
+    def settings(self) -> Settings:
+        """Keywords and config, settled."""
+        return self.core.settings
+
+    @property
+    def workspace(self) -> Any:
+        """The workspace: .root, .resolve(name), .contains(path)."""
+        return self.core.workspace
+
+    def inventory(self) -> Inventory:
+        """Every tool, the shadowed, the quarantined and the unavailable: one immutable answer."""
+        return self.core.inventory()
+
+    def tools(self) -> list[ToolSpec]:
+        """The tools by their bare names, one each; shadowed ones are in inventory()."""
+        return [row.spec for row in self.core.program_inventory().tools.values()]
+
+    def schemas(self, dialect: Dialect = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
+        """The tools as a provider wants them; `strict` makes OpenAI-strict schemas where that is possible."""
+        rows = self.core.program_inventory().tools.values()
+        names = {(row.spec.origin.source, row.spec.name): row.program_name for row in rows}
+        return export([row.spec for row in rows], dialect, strict=strict, names=names)
+
+    def check(self, text: str, *, level: LanguageLevel | None = None, params: Sequence[str] = ()) -> Checked:
+        """Whether a program would start: `.ok`, and `.errors` with line, plain words and what to write instead."""
+        return self.core.runs.check(text, self._level(level), tuple(params))
+
+    def plan(self, text: str, *, level: LanguageLevel | None = None, params: Sequence[str] = ()) -> PlannedProgram:
+        """What a program would call, where, with which decision, and its grade. Nothing runs."""
+        return self.core.runs.plan(text, self._level(level), tuple(params))
+
+    def cancel(self, run_id: str) -> bool:
+        """Ends a run that is going on, with its calls in flight; False when there is none of that id."""
+        return self.core.runs.cancel(run_id)
+
+    def register_tool_from_code(self, name: str, code: str) -> bool:
+        """Registers every tool_* of a text (LCP section 8); it runs only when called. Whether any was found."""
+        return self.core.code.register(name, code)
+
+    def unregister_tools_by_prefix(self, prefix: str) -> int:
+        """Takes tools of code text away; how many."""
+        return self.core.code.unregister(prefix)
+
+    def model_text(self, result: ToolResult, *, limit: int = 20_000) -> str:
+        """What a model should see of a result: all of it, or head, tail and the handle for read_output."""
+        shown = result.output if result.error is None else f"error: {result.error}"
+        text, cut = preview(shown, limit)
+        if cut and result.handle is not None:
+            text += f"\n[whole output: handle {result.handle}]"
+        return text
+
+    def read_output(self, handle: str) -> Any:
+        """The whole output behind a handle. KeyError when it is no longer kept."""
+        return self.core.read_output(handle)
+
+    def runs(self, limit: int = 50) -> list[Any]:
+        """The recorded runs, newest first."""
+        return self.core.recorder.runs(limit)
+
+    def _level(self, level: LanguageLevel | None) -> str:
+        profile = self.core.settings.profile
+        return level or (profile.level if profile is not None else None) or "program"
+
+    def _call_context(self, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        return context if context is not None else self.core.host_context
+
+
+class Runtime(Face):
+    """One tool runtime for coroutines. `async with Runtime(...) as rt`; keywords: see Face."""
+
+    __doc__ = (__doc__ or "") + (Face.__doc__ or "")
+
+    async def open(self) -> Runtime:
+        """Reads the config, finds the tools. Async functions of the host will run on the present loop."""
+        if self._core is None:
+            loop = asyncio.get_running_loop()
+
+            def build() -> Core:
+                core = Core(self._options, settle(self._options), loop)
+                core.inventory()
+                return core
+
+            self._core = await asyncio.to_thread(build)
+        return self
+
+    async def close(self) -> tuple[str, ...]:
+        """Ends runs, calls, threads and workers. Returns what did not end in time, in words."""
+        core, self._core = self._core, None
+        return await asyncio.to_thread(core.close) if core is not None else ()
+
+    async def __aenter__(self) -> Runtime:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def toolbox(self) -> AsyncToolbox:
+        return AsyncToolbox(self.core.toolbox)
+
+    async def ready(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - one surface with SyncRuntime
+        """Waits until every source has answered or failed. True when all have."""
+        return await asyncio.to_thread(self.core.ready, timeout)
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, context: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        """Calls one tool by any listed or qualified name; arguments as a dict or as JSON text.
+
+        Never raises for what the call does: failures are in the result. context: host objects for this call, by the
+        parameter that declares them (tool_context, lollms_client_instance, discussion_instance).
+        """
+        return await self.core.calls.call_async(name, arguments, self._call_context(context))
+
+    async def run(
+        self,
+        text: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        level: LanguageLevel | None = None,
+        run_id: str | None = None,
+        on_ask: OnAsk = "reject",
+    ) -> RunResult:
+        """Checks a program and runs it. Failures are in the result; cancelling the task cancels the run."""
+        return await self.core.runs.run_async(
+            text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask
+        )
+
+
+class AsyncToolbox:
+    """The toolbox as coroutines use it: what asks a source is awaited, the rest is as in Toolbox."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    async def add_source(self, source: Any, precedence: float | None = None) -> None:
+        await asyncio.to_thread(self._toolbox.add_source, source, precedence)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._toolbox, name)
+
+
+class SyncRuntime(Face):
+    """The same runtime for threads, notebooks and hosts without a loop. `with SyncRuntime(...) as rt`."""
+
+    __doc__ = (__doc__ or "") + (Face.__doc__ or "")
+
+    def open(self) -> SyncRuntime:
+        """Reads the config, finds the tools."""
+        if self._core is None:
+            self._core = Core(self._options, settle(self._options), None)
+            self._core.inventory()
+        return self
+
+    def close(self) -> tuple[str, ...]:
+        """Ends runs, calls, threads and workers. Returns what did not end in time, in words."""
+        core, self._core = self._core, None
+        return core.close() if core is not None else ()
+
+    def __enter__(self) -> SyncRuntime:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def toolbox(self) -> Toolbox:
+        return self.core.toolbox
+
+    def ready(self, timeout: float | None = None) -> bool:
+        """Waits until every source has answered or failed. True when all have."""
+        return self.core.ready(timeout)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, context: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        """As Runtime.call, blocking this thread. Inside a running loop it blocks that loop, and no other."""
+        return self.core.calls.call(name, arguments, self._call_context(context))
+
+    def run(
+        self,
+        text: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        level: LanguageLevel | None = None,
+        run_id: str | None = None,
+        on_ask: OnAsk = "reject",
+    ) -> RunResult:
+        """As Runtime.run, blocking this thread."""
+        return self.core.runs.run(text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask)

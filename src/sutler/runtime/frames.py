@@ -1,0 +1,66 @@
+"""Who is calling: the frame of the call or run that the present code belongs to, carried by context.
+
+A tool that calls back into its runtime, by whatever road, is recognised here, so that nested calls share the limits of
+what they are nested in.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from ..errors import LimitExceeded
+from ..inventory import Inventory
+from ..spec import TraceEntry
+from ..workspace.watchdog import Deadline
+
+
+class CallBudget:
+    """How many calls a run, with all it nests, may still make."""
+
+    def __init__(self, calls: int) -> None:
+        self._limit = calls
+        self._left = calls
+        self._lock = threading.Lock()
+
+    def spend(self) -> None:
+        with self._lock:
+            if self._left <= 0:
+                raise LimitExceeded(f"the run made more than {self._limit} calls", limit="calls")
+            self._left -= 1
+
+
+@dataclass(slots=True, kw_only=True)
+class RunState:
+    """One program's run while it goes on. Nested runs share `budget` and `deadline` with their parent."""
+
+    run_id: str
+    depth: int
+    inventory: Inventory
+    budget: CallBudget
+    deadline: Deadline
+    compute_seconds: float
+    on_ask: str = "reject"
+    trace: list[TraceEntry] = field(default_factory=lambda: list[TraceEntry]())
+    steps: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def next_step(self) -> int:
+        with self.lock:
+            self.steps += 1
+            return self.steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The call that code runs in. `deadlines`: its own and those of everything it is nested in."""
+
+    owner: object
+    call_id: str
+    run: RunState | None
+    deadlines: tuple[Deadline, ...]
+    on_thread: bool
+
+
+current_frame: ContextVar[Frame | None] = ContextVar("sutler_frame", default=None)

@@ -1,0 +1,126 @@
+"""What a runtime was asked to be: the keywords of its constructor, and the config file under them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from ..config import Config, Profile, load, user_config_file
+from ..errors import ConfigError, Problem
+from ..limits import Limits
+from ..policy.levels import LEVELS, Level, Policy
+from .events import EventHandler
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keywords of Runtime and SyncRuntime. See Runtime for what each means."""
+
+    workspace: PathLike | None = None
+    read: Sequence[PathLike] = ()
+    keep: bool = False
+    tool_folders: Sequence[PathLike] = ()
+    tools: Sequence[Callable[..., Any]] = ()
+    sources: Sequence[Any] = ()
+    default_tools: bool | None = None
+    config: PathLike | Config | Literal[False] | None = None
+    profile: str | None = None
+    limits: Mapping[str, Any] | None = None
+    policy: Level | Policy | None = None
+    strict_arguments: bool = False
+    harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None
+    host_tool_configs: Mapping[str, Mapping[str, Any]] | None = None
+    confirm_handler: Callable[..., Any] | None = None
+    user_interaction_handler: Callable[..., Any] | None = None
+    client: Any = None
+    discussion: Any = None
+    store: Any = None
+    on_event: EventHandler | None = None
+    plugins: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Options and config, settled: what the runtime goes by."""
+
+    config: Config
+    limits: Limits
+    policy: Policy
+    profile: Profile | None
+    default_tools: bool
+    tool_folders: tuple[Path, ...]
+    host_tool_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict[str, Mapping[str, Any]]())
+
+
+def settle(options: Options) -> Settings:
+    """Reads the config and lays the keywords over it. Raises ConfigError with every problem found."""
+    config = _config(options.config)
+    profile = _profile(config, options.profile)
+    limits = config.limits
+    if profile is not None and profile.limits:
+        limits = limits.override(profile.limits)
+    if options.limits:
+        limits = limits.override(options.limits)
+    folders = [*(Path(folder) for folder in options.tool_folders), *config.libraries]
+    host_configs = {stem: dict(values) for stem, values in config.host_tool_configs.items()}
+    for stem, values in (options.host_tool_configs or {}).items():
+        host_configs[stem] = {**host_configs.get(stem, {}), **values}
+    return Settings(
+        config=config,
+        limits=limits,
+        policy=_policy(options.policy, config, profile, host_configs),
+        profile=profile,
+        default_tools=config.default_tools if options.default_tools is None else options.default_tools,
+        tool_folders=tuple(Path(folder).expanduser().absolute() for folder in folders),
+        host_tool_configs=host_configs,
+    )
+
+
+def _config(given: PathLike | Config | Literal[False] | None) -> Config:
+    """A path counts as trusted; a file found upward is data until `sutler trust` (TRU-01)."""
+    if given is False:
+        return Config.empty()
+    if isinstance(given, Config):
+        return given
+    path = Path(given) if given is not None else None
+    return load(path, start=Path.cwd(), user_file=user_config_file())
+
+
+def _profile(config: Config, name: str | None) -> Profile | None:
+    """A profile by name; the bare name of a tool works where a profile is expected (GEN-02)."""
+    if name is None:
+        return None
+    return config.profiles.get(name) or Profile(name=name, tools={name: name})
+
+
+def _policy(
+    given: Level | Policy | None, config: Config, profile: Profile | None, host_configs: Mapping[str, Mapping[str, Any]]
+) -> Policy:
+    if isinstance(given, Policy):
+        return given
+    level = given or (profile.policy if profile is not None else None) or config.policy.level
+    sources: dict[str, Level] = {}
+    problems: list[Problem] = []
+    for stem, values in host_configs.items():
+        own = values.get("autonomy_level")
+        if own is not None:
+            problems += _level_problem(own, f"host_tool_configs.{stem}.autonomy_level")
+            sources[stem] = own
+    problems += _level_problem(level, "policy")
+    if problems:
+        raise ConfigError(problems)
+    return Policy(level=level, sources=sources, network=config.policy.allow_network)
+
+
+def _level_problem(level: object, key: str) -> list[Problem]:
+    if level in LEVELS:
+        return []
+    close = get_close_matches(str(level), LEVELS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"the levels are {', '.join(LEVELS)}"
+    return [Problem(message=f"no such autonomy level: {level!r}", key=key, hint=hint)]

@@ -1,0 +1,256 @@
+"""The one way a tool is ever run: lookup, bind, decide, run, normalize, record.
+
+`open` never raises for a bad call: it leaves the failure on the ticket. `authorize` asks the person when policy says
+so. `perform` runs the tool on the present thread, `perform_async` on the present loop; both give (value, failure) and
+never raise for what a tool does. `complete` makes the result and the record; only whoever won `ticket.claim()` calls it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError
+from ..policy.approvals import nobody
+from ..results import failure, normalize
+from ..spec import Decision, ToolCall, ToolResult
+from ..workspace.watchdog import Deadline
+from .capture import captured
+from .events import Event, tell
+from .frames import Frame, current_frame
+from .ticket import Ticket
+
+if TYPE_CHECKING:
+    from .core import Core
+
+Performed = tuple[Any, ToolCallError | None]
+
+_OURS = str(Path(__file__).parent)
+
+
+class Pipeline:
+    """The steps of a call, over one runtime's core."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def open(self, ticket: Ticket) -> None:
+        """Lookup, bind, decide. The first failure is left in ticket.error."""
+        core = self._core
+        try:
+            run = ticket.run
+            if run is not None:
+                ticket.step = run.next_step()
+                run.budget.spend()
+            inventory = run.inventory if run is not None else core.inventory()
+            ticket.tool = tool = core.tool(inventory.find(ticket.name))
+            binder = tool.binder
+            if ticket.program:
+                positional, keywords = ticket.raw  # pyright: ignore[reportGeneralTypeIssues]
+                bound = binder.bind(binder.positional(positional, keywords), program=True)
+            else:
+                bound = binder.bind(ticket.raw)  # pyright: ignore[reportArgumentType]
+            ticket.repairs, ticket.notes = bound.repairs, bound.notes
+            ticket.call = ToolCall(
+                call_id=ticket.call_id,
+                spec=tool.spec,
+                arguments=bound.arguments,
+                run_id=run.run_id if run is not None else None,
+                step=ticket.step,
+                repairs=bound.repairs,
+            )
+            ticket.decision = core.policy.decide(ticket.call)
+            if ticket.decision.outcome == "ask" and core.approvals.remembered(tool.spec):
+                ticket.decision = Decision(outcome="allow", by="the person", how="always, given before")
+            elif ticket.decision.outcome == "deny":
+                raise ToolDenied(f"{tool.qualified} is denied: {ticket.decision.reason or ticket.decision.by}")
+        except LimitExceeded:
+            raise
+        except ToolCallError as error:
+            ticket.error = error
+
+    def authorize(self, ticket: Ticket) -> None:
+        """Asks the person on this thread, when policy says ask. What was asked is frozen before."""
+        if ticket.error is not None or ticket.decision.outcome != "ask":
+            return
+        core, call = self._core, self._freeze(ticket)
+        try:
+            handler = core.approvals.handler
+            if handler is None:
+                raise nobody(call, ticket.decision)
+            question = core.approvals.question(call, core.policy.level_of(call.spec.origin.source))
+            with ticket.paused():
+                try:
+                    answer = handler(*question)
+                    if inspect.isawaitable(answer):
+                        answer = core.places.await_on_host(answer)
+                except Exception as error:
+                    raise core.approvals.failed(call, error) from error
+            ticket.decision = core.approvals.settle(call, answer)
+        except ToolCallError as error:
+            ticket.error = error
+        self._tell_approval(ticket)
+
+    async def authorize_async(self, ticket: Ticket) -> None:
+        """The same for an async handler, awaited on the present loop."""
+        core, call = self._core, self._freeze(ticket)
+        handler = core.approvals.handler
+        assert handler is not None
+        try:
+            question = core.approvals.question(call, core.policy.level_of(call.spec.origin.source))
+            with ticket.paused():
+                try:
+                    answer = await handler(*question)
+                except Exception as error:
+                    raise core.approvals.failed(call, error) from error
+            ticket.decision = core.approvals.settle(call, answer)
+        except ToolCallError as error:
+            ticket.error = error
+        self._tell_approval(ticket)
+
+    def _freeze(self, ticket: Ticket) -> ToolCall:
+        call = ticket.call
+        assert call is not None
+        ticket.call = frozen = ToolCall(
+            call_id=call.call_id,
+            spec=call.spec,
+            arguments=copy.deepcopy(dict(call.arguments)),
+            run_id=call.run_id,
+            step=call.step,
+            repairs=call.repairs,
+        )
+        return frozen
+
+    def _tell_approval(self, ticket: Ticket) -> None:
+        outcome = "reject" if ticket.error is not None else ticket.decision.how
+        reason = str(ticket.error) if ticket.error is not None else ticket.decision.reason
+        self._tell(ticket, "approval", {"decision": outcome, "reason": reason})
+
+    def begin(self, ticket: Ticket) -> None:
+        """The clock of the call starts, and a call that may write is put on record before it runs."""
+        core, tool = self._core, ticket.tool
+        assert tool is not None
+        ticket.deadline = Deadline(tool.spec.timeout or core.limits.call_seconds)
+        ticket.began = time.monotonic()
+        self._tell(ticket, "call_started", {})
+        try:
+            core.recorder.started(ticket)
+        except ToolCallError as error:
+            ticket.error = error
+
+    def perform(self, ticket: Ticket) -> Performed:
+        """Runs a sync tool on the present thread, which must be one that may run it."""
+        tool = ticket.tool
+        assert tool is not None
+        token = _enter(ticket, self._core, on_thread=True)
+        try:
+            with captured() as prints:
+                try:
+                    arguments = self._core.injected(ticket, is_async=False)
+                    if tool.place == "worker":
+                        return self._core.workers.call(ticket, arguments), None
+                    value = tool.resolve()(**arguments)
+                    if inspect.isawaitable(value):
+                        value = self._core.places.await_for(ticket, value)
+                    return value, None
+                except ToolCallError as error:
+                    return None, error
+                except BaseException as error:
+                    return None, _raised(error)
+                finally:
+                    ticket.stdout = prints.text or ticket.stdout
+        finally:
+            current_frame.reset(token)
+
+    async def perform_async(self, ticket: Ticket) -> Performed:
+        """Runs an async tool as part of the present task."""
+        tool = ticket.tool
+        assert tool is not None
+        token = _enter(ticket, self._core, on_thread=False)
+        try:
+            with captured() as prints:
+                try:
+                    fn = tool.resolve()
+                    value = await fn(**self._core.injected(ticket, is_async=True))
+                    return value, None
+                except ToolCallError as error:
+                    return None, error
+                except asyncio.CancelledError:
+                    raise
+                except (Exception, SystemExit, KeyboardInterrupt) as error:
+                    return None, _raised(error)
+                finally:
+                    ticket.stdout = prints.text
+        finally:
+            current_frame.reset(token)
+
+    def complete(self, ticket: Ticket, performed: Performed) -> ToolResult:
+        """The result of a call that this thread has claimed, and its one record."""
+        value, error = performed
+        core = self._core
+        if error is None and ticket.tool is not None:
+            try:
+                result = normalize(value, ticket.spec, root=core.workspace.root)
+                core.check_size(result)
+            except ToolCallError as late:
+                result = failure(late)
+        else:
+            result = failure(error if error is not None else ToolError("the call ended without a result"))
+        result = _stamped(result, ticket)
+        core.recorder.done(ticket, result)
+        self._tell(ticket, "call_finished", {"success": result.success, "duration": result.duration})
+        return result
+
+    def refused(self, ticket: Ticket) -> ToolResult:
+        """The result of a call that never ran."""
+        assert ticket.error is not None
+        return self.complete(ticket, (None, ticket.error))
+
+    def _tell(self, ticket: Ticket, kind: Any, data: Mapping[str, Any]) -> None:
+        handler = self._core.on_event
+        if handler is None:
+            return
+        name = ticket.tool.qualified if ticket.tool is not None else ticket.name
+        run_id = ticket.run.run_id if ticket.run is not None else None
+        tell(handler, Event(kind=kind, tool=name, call_id=ticket.call_id, run_id=run_id, data=data))
+
+
+def _enter(ticket: Ticket, core: Core, *, on_thread: bool) -> Any:
+    frame = Frame(owner=core, call_id=ticket.call_id, run=ticket.run, deadlines=ticket.deadlines(), on_thread=on_thread)
+    return current_frame.set(frame)
+
+
+def _stamped(result: ToolResult, ticket: Ticket) -> ToolResult:
+    # built by hand: dataclasses.replace costs four times as much, on every call
+    return ToolResult(
+        success=result.success,
+        output=result.output,
+        error=result.error,
+        status_code=result.status_code,
+        content=result.content,
+        extra=result.extra,
+        prompt_injection=result.prompt_injection,
+        context_files=result.context_files,
+        repairs=ticket.repairs,
+        notes=(*ticket.notes, *result.notes) if ticket.notes or result.notes else (),
+        stdout=ticket.stdout,
+        traceback=result.traceback,
+        duration=time.monotonic() - ticket.began,
+        handle=result.handle,
+    )
+
+
+def _raised(error: BaseException) -> ToolCallError:
+    """What a tool raised, as a failure: its type, its words, its own part of the traceback."""
+    message = f"{type(error).__name__}: {error}" if str(error) else f"{type(error).__name__} (without a message)"
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frame, limit=-20))
+    return ToolError(message, traceback=text)

@@ -1,0 +1,184 @@
+"""One record per call and run: in the run's trace, and in the store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StoreError, ToolUnavailable
+from ..policy.masking import Masker, Secrets
+from ..policy.views import bounded
+from ..spec import RunResult, ToolResult, TraceEntry
+from ..store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
+from .ticket import Ticket
+
+if TYPE_CHECKING:
+    from .core import Core
+    from .runs import Going
+
+
+class Recorder:
+    """Writes what happened. `blocks`: whether writing may touch the disk, and so must stay off event loops."""
+
+    def __init__(self, core: Core) -> None:
+        self.secrets = Secrets(core.settings.config.secrets)
+        self.masker = Masker(self.secrets)
+        self.store = _open(core.options.store, self.masker)
+        self.trouble: str | None = None
+        self.blocks = not isinstance(self.store, MemoryStore)
+
+    def started(self, ticket: Ticket) -> None:
+        """Before a call runs. Raises ToolUnavailable when a call that may write cannot be put on record."""
+        call, run = ticket.call, ticket.run
+        assert call is not None
+        spec = call.spec
+        ticket.record = record = StepRecord(
+            tool=spec.name,
+            source=spec.origin.source,
+            args=call.arguments,
+            digest=spec.digest if self.blocks else "",
+            run_id=run.run_id if run is not None else None,
+            step=ticket.step,
+            line=ticket.line,
+            writes=not spec.read_only,
+            schema=spec.input_schema,
+            decision=ticket.decision,
+            repairs=ticket.repairs,
+        )
+        try:
+            self.store.step_started(record)
+        except StoreError as error:
+            raise ToolUnavailable(
+                f"{spec.qualified} was not run, because it could not be put on record: {error}"
+            ) from error
+
+    def done(self, ticket: Ticket, result: ToolResult) -> None:
+        """When a call has ended, or was refused. A result that cannot be stored is not lost: the store says so."""
+        self._trace(ticket, result)
+        record = ticket.record
+        if record is None:
+            record = self._refused(ticket)
+            if record is None:
+                return
+        record.result = result.output
+        record.success = result.success
+        record.duration = result.duration
+        if result.error is not None:
+            record.error, record.kind = result.error.message, result.error.kind
+        record.state = "done"
+        try:
+            self.store.step_done(record)
+        except StoreError as error:
+            self.trouble = str(error)
+
+    def _refused(self, ticket: Ticket) -> StepRecord | None:
+        """A call that never ran has no `started` row: one is made now, read-only because nothing happened."""
+        tool, run = ticket.tool, ticket.run
+        record = StepRecord(
+            tool=tool.spec.name if tool is not None else ticket.name,
+            source=tool.spec.origin.source if tool is not None else "",
+            args=ticket.shown_arguments,
+            run_id=run.run_id if run is not None else None,
+            step=ticket.step,
+            line=ticket.line,
+            writes=False,
+            schema=tool.spec.input_schema if tool is not None else None,
+            decision=ticket.decision,
+            repairs=ticket.repairs,
+        )
+        try:
+            self.store.step_started(record)
+        except StoreError as error:
+            self.trouble = str(error)
+            return None
+        return record
+
+    def _trace(self, ticket: Ticket, result: ToolResult) -> None:
+        run = ticket.run
+        if run is None:
+            return
+        tool = ticket.tool
+        args, shown, _ = self.masker.step(
+            ticket.shown_arguments, result.output, tool.spec.input_schema if tool is not None else None
+        )
+        run.trace.append(
+            TraceEntry(
+                step=ticket.step,
+                tool=tool.spec.name if tool is not None else ticket.name,
+                source=tool.spec.origin.source if tool is not None else "",
+                args=bounded(args),
+                result=bounded(shown),
+                duration=result.duration,
+                success=result.success,
+                error=self.masker.value(result.error.message) if result.error is not None else None,
+                kind=result.error.kind if result.error is not None else None,
+                repairs=result.repairs,
+                decision=ticket.decision,
+                line=ticket.line,
+                run_id=run.run_id,
+            )
+        )
+
+    def run_begun(self, going: Going) -> None:
+        state = going.state
+        going.record = RunRecord(
+            run_id=state.run_id,
+            program=going.text,
+            params=going.inputs,
+            level=going.level,
+            names=self._names(going),
+        )
+        self._keep(self.store.begin_run, going.record)
+
+    def _names(self, going: Going) -> Mapping[str, tuple[str, str, str]]:
+        """What each name of the program means; digests only where the run may outlive the process."""
+        if not self.blocks and going.state.on_ask != "wait":
+            return {}
+        from ..programs.signatures import program_row
+
+        found: dict[str, tuple[str, str, str]] = {}
+        for name in sorted(going.checked.tools):
+            row = program_row(going.state.inventory, name)
+            if row is not None:
+                found[name] = (row.spec.origin.source, row.spec.name, row.spec.digest)
+        return found
+
+    def run_ended(self, going: Going, result: RunResult, snapshot: bytes | None) -> None:
+        record = going.record
+        assert record is not None
+        record.status = result.status
+        record.output, record.error, record.stdout = result.output, result.error, result.stdout
+        record.variables, record.grade = result.variables, result.grade
+        record.snapshot = snapshot
+        record.ended = time.time()
+        self._keep(self.store.finish_run, record)
+
+    def run_rejected(self, text: str, params: Mapping[str, Any], level: str, result: RunResult) -> None:
+        """A program that the check refused is on record too."""
+        record = RunRecord(run_id=result.run_id, program=text, params=dict(params), level=level)
+        self._keep(self.store.begin_run, record)
+        record.status, record.error, record.ended = result.status, result.error, record.started
+        self._keep(self.store.finish_run, record)
+
+    def runs(self, limit: int) -> list[RunRecord]:
+        return self.store.runs(limit)
+
+    def _keep(self, write: Any, record: RunRecord) -> None:
+        try:
+            write(record)
+        except StoreError as error:
+            self.trouble = str(error)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def _open(given: Any, masker: Masker) -> Store:
+    if given is None:
+        return MemoryStore(masks=masker)
+    if isinstance(given, str | os.PathLike):
+        return SqliteStore(Path(given), masks=masker)
+    return given

@@ -1,0 +1,273 @@
+"""Programs: checked, driven, recorded. A run keeps the inventory it started with."""
+
+from __future__ import annotations
+
+import asyncio
+import keyword
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from ..errors import LimitExceeded, SutlerError
+from ..lang import Checked
+from ..limits import Limits
+from ..programs.driver import Driver, Ended, Stop
+from ..programs.engine import SLOTS, Session
+from ..programs.plan import PlannedDecision, PlannedProgram, check_program, plan_program
+from ..programs.variables import top_level_names
+from ..results import to_plain
+from ..spec import Grade, RunError, RunResult, ToolSpec
+from ..store import RunRecord
+from ..workspace.watchdog import Deadline
+from .events import Event, tell
+from .frames import CallBudget, Frame, RunState, current_frame
+
+if TYPE_CHECKING:
+    from .core import Core
+
+
+@dataclass(slots=True, kw_only=True)
+class Going:
+    """One program that has passed the check, on its way."""
+
+    state: RunState
+    checked: Checked
+    text: str
+    inputs: Mapping[str, Any]
+    keep: Sequence[str]
+    level: str
+    parent: Frame | None
+    began: float
+    slot: Future[None]
+    driver: Driver | None = None
+    record: RunRecord | None = None
+    cancelled: bool = False
+
+
+class Runs:
+    """The programs of one runtime."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._going: dict[str, Going] = {}
+        self._lock = threading.Lock()
+
+    def check(self, text: str, level: str, params: Sequence[str]) -> Checked:
+        return check_program(text, self._core.program_inventory(), level=level, params=params)
+
+    def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
+        return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
+
+    def _preview(self, spec: ToolSpec, args: Mapping[str, Any] | None) -> PlannedDecision:
+        return self._core.policy.preview(spec).outcome
+
+    def run(self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str) -> RunResult:
+        """Runs a program and blocks this thread until it has ended."""
+        going = self._prepare(text, params, level=level, run_id=run_id, on_ask=on_ask)
+        if isinstance(going, RunResult):
+            return going
+        try:
+            going.slot.result()
+            finished = self._start(going)
+            return self._ended(going, finished.result())
+        except BaseException:
+            self._give_up(going)
+            raise
+
+    async def run_async(
+        self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str
+    ) -> RunResult:
+        """The same for a coroutine. Cancelling the task cancels the run and its calls in flight."""
+        going = self._prepare(text, params, level=level, run_id=run_id, on_ask=on_ask)
+        if isinstance(going, RunResult):
+            return going
+        try:
+            if not going.slot.done():
+                await asyncio.wrap_future(going.slot)
+            finished = self._start(going)
+            ended = await asyncio.shield(asyncio.wrap_future(finished))
+            return await self._core.aside(lambda: self._ended(going, ended))
+        except BaseException:
+            self._give_up(going)
+            raise
+
+    def cancel(self, run_id: str, reason: str = "the run was cancelled") -> bool:
+        """Ends a run that is going on; False when there is none of that id."""
+        with self._lock:
+            going = self._going.get(run_id)
+        if going is None:
+            return False
+        going.cancelled = True
+        if going.driver is not None:
+            going.driver.stop(_cancelled(reason))
+        return True
+
+    def cancel_all(self) -> None:
+        for run_id in list(self._going):
+            self.cancel(run_id, "the runtime was closed")
+
+    @property
+    def count(self) -> int:
+        return len(self._going)
+
+    def _prepare(
+        self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str
+    ) -> Going | RunResult:
+        core = self._core
+        core.check_open()
+        if on_ask not in ("reject", "wait"):
+            raise ValueError(f'on_ask must be "reject" or "wait", not {on_ask!r}')
+        run_id = run_id or uuid4().hex[:12]
+        parent = current_frame.get()
+        if parent is not None and parent.owner is not core:
+            parent = None
+        inventory = core.program_inventory()
+        checked = check_program(text, inventory, level=level, params=list(params))
+        if not checked.ok:
+            return self._rejected(run_id, text, params, level, checked)
+        inputs = _inputs(params)
+        outer = parent.run if parent is not None else None
+        limits = core.limits
+        depth = outer.depth + 1 if outer is not None else 1 if parent is not None else 0
+        if depth > limits.depth:
+            raise LimitExceeded(f"programs nest at most {limits.depth} deep", limit="depth")
+        state = RunState(
+            run_id=run_id,
+            depth=depth,
+            inventory=inventory,
+            budget=outer.budget if outer is not None else CallBudget(limits.calls),
+            deadline=outer.deadline if outer is not None else Deadline(limits.wall_seconds),
+            compute_seconds=self._compute_left(outer, limits),
+            on_ask=on_ask if outer is None else "reject",
+        )
+        going = Going(
+            state=state,
+            checked=checked,
+            text=text,
+            inputs=inputs,
+            keep=top_level_names(checked.text, without=inputs),
+            level=level,
+            parent=parent,
+            began=time.monotonic(),
+            slot=SLOTS[depth].acquire(),
+        )
+        with self._lock:
+            taken = run_id in self._going
+            self._going.setdefault(run_id, going)
+        if taken:
+            if not going.slot.cancel():
+                SLOTS[depth].release()
+            raise SutlerError(f"a run with the id {run_id} is going on already")
+        core.recorder.run_begun(going)
+        tell(core.on_event, Event(kind="run_started", run_id=run_id))
+        return going
+
+    def _compute_left(self, outer: RunState | None, limits: Limits) -> float:
+        if outer is None:
+            return limits.compute_seconds
+        with self._lock:
+            parent = self._going.get(outer.run_id)
+        used = parent.driver.computed if parent is not None and parent.driver is not None else 0.0
+        return max(0.01, outer.compute_seconds - used)
+
+    def _start(self, going: Going) -> Future[Ended]:
+        core, state = self._core, going.state
+        if state.depth == 0:
+            state.deadline = Deadline(core.limits.wall_seconds)  # waiting for a worker counts toward nothing
+        session = Session(
+            going.checked.text,
+            compute_seconds=state.compute_seconds,
+            memory_mb=core.limits.memory_mb,
+            output_bytes=core.limits.output_bytes,
+        )
+        going.driver = driver = Driver(
+            session,
+            begin=lambda call: core.calls.from_program(call, state),
+            spawn=core.threads.submit,
+            abandon=core.threads.abandon,
+            deadline=state.deadline,
+            wall_seconds=core.limits.wall_seconds,
+            keep=going.keep,
+        )
+        driver.start(going.inputs)
+        if going.cancelled:
+            driver.stop(_cancelled("the run was cancelled"))
+        return driver.finished
+
+    def _ended(self, going: Going, ended: Ended) -> RunResult:
+        core, state = self._core, going.state
+        output, error, status = ended.output, ended.error, ended.status
+        variables: dict[str, Any] = {}
+        try:
+            output = to_plain(output)[0]
+            core.check_output(output, "the program's output")
+            variables = {name: to_plain(value)[0] for name, value in ended.variables.items()}
+        except SutlerError as late:
+            output, status = None, "failed"
+            limit = late.limit if isinstance(late, LimitExceeded) else None
+            kind = "limit" if limit else "error"
+            error = RunError(kind=kind, type=type(late).__name__, message=str(late), limit=limit)
+        result = RunResult(
+            run_id=state.run_id,
+            status=status,
+            output=output,
+            error=error,
+            stdout=ended.stdout,
+            variables=variables,
+            trace=tuple(sorted(state.trace, key=lambda entry: entry.step)),
+            grade=Grade(*going.checked.grade),
+            duration=time.monotonic() - going.began,
+        )
+        self._forget(going)
+        core.recorder.run_ended(going, result, ended.snapshot)
+        tell(core.on_event, Event(kind="run_finished", run_id=state.run_id, data={"status": status}))
+        return result
+
+    def _rejected(self, run_id: str, text: str, params: Mapping[str, Any], level: str, checked: Checked) -> RunResult:
+        first = checked.errors[0]
+        error = RunError(
+            kind="rejected",
+            type="ProgramRejected",
+            message="\n".join(str(problem) for problem in checked.errors),
+            line=first.line,
+        )
+        result = RunResult(run_id=run_id, status="failed", error=error)
+        self._core.recorder.run_rejected(text, params, level, result)
+        return result
+
+    def _give_up(self, going: Going) -> None:
+        """The waiting caller went away: the run ends with it."""
+        driver = going.driver
+        if driver is None:
+            self._forget(going)
+            return
+        driver.finished.add_done_callback(lambda done: self._close_out(going, done))
+        driver.stop(_cancelled("the run was cancelled by its caller"))
+
+    def _close_out(self, going: Going, done: Future[Ended]) -> None:
+        if going.state.run_id in self._going:
+            self._ended(going, done.result())
+
+    def _forget(self, going: Going) -> None:
+        with self._lock:
+            known = self._going.pop(going.state.run_id, None)
+        if known is not None and not going.slot.cancel():  # a slot that was never granted needs no release
+            SLOTS[going.state.depth].release()
+
+
+def _cancelled(reason: str) -> Stop:
+    return Stop(status="cancelled", error=RunError(kind="cancelled", type="Cancelled", message=reason))
+
+
+def _inputs(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as plain data; a program gets copies, never the caller's own objects."""
+    inputs: dict[str, Any] = {}
+    for name, value in params.items():
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise ValueError(f"{name!r} cannot be a parameter: a program could not name it")
+        inputs[name] = to_plain(value, path=name)[0]
+    return inputs

@@ -1,0 +1,43 @@
+"""The sources a runtime starts with, each through the ordinary door, in the order that ties are broken by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..sources.config import ConfigToolSource
+from ..sources.defaults import default_source
+from ..sources.library import open_folders
+from ..sources.plugins import plugin_sources
+from ..sources.virtual import VirtualToolSource
+from ..toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from .core import Core
+
+
+def build_toolbox(core: Core) -> Toolbox:
+    """Shipped defaults, folders, config, virtual tools, plugins, the host's own; precedence is each source's."""
+    options, settings = core.options, core.settings
+    config = settings.config
+    toolbox = Toolbox(grade_overrides=config.grades)
+    if settings.default_tools:
+        toolbox.add_source(default_source())
+    for source in open_folders(
+        settings.tool_folders,
+        host_configs=settings.host_tool_configs,
+        confirm_handler=core.approvals.library_handler(core.policy),
+        user_interaction_handler=options.user_interaction_handler,
+    ):
+        toolbox.add_source(source)
+    if config.tools:
+        toolbox.add_source(ConfigToolSource(config.tools, config.folder))
+    if config.virtual_tools:
+        toolbox.add_source(VirtualToolSource(config.virtual_tools, options.harness_resolver))
+    if options.plugins:
+        for source in plugin_sources():
+            toolbox.add_source(source)
+    toolbox.add_source(core.code)
+    toolbox.add_source(core.functions)
+    for source in options.sources:
+        toolbox.add_source(source)
+    return toolbox

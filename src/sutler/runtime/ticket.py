@@ -1,0 +1,124 @@
+"""One call in flight: what is known of it so far, and who may say how it ended."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+from uuid import uuid4
+
+from ..errors import ToolCallError
+from ..spec import Decision, Repair, ToolCall, ToolSpec
+from ..store import StepRecord
+from ..workspace.watchdog import Deadline
+from .frames import Frame, RunState
+from .tools import Tool
+
+NO_DECISION = Decision(outcome="allow", by="")
+
+
+class Ticket:
+    """Filled step by step by the pipeline. `claim` is won once: by whoever settles the call."""
+
+    __slots__ = (
+        "_settled",
+        "abandon",
+        "began",
+        "call",
+        "call_id",
+        "deadline",
+        "decision",
+        "error",
+        "host",
+        "line",
+        "name",
+        "notes",
+        "parent",
+        "program",
+        "raw",
+        "record",
+        "repairs",
+        "run",
+        "stdout",
+        "step",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        raw: object,
+        *,
+        run: RunState | None,
+        parent: Frame | None,
+        host: Mapping[str, Any],
+        program: bool = False,
+        line: int | None = None,
+    ) -> None:
+        self.name = name
+        self.raw = raw
+        self.run = run
+        self.parent = parent
+        self.host = host
+        self.program = program
+        self.line = line
+        self.call_id = uuid4().hex
+        self.step = 0
+        self.began = time.monotonic()
+        self.tool: Tool | None = None
+        self.call: ToolCall | None = None
+        self.decision: Decision = NO_DECISION
+        self.repairs: tuple[Repair, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.error: ToolCallError | None = None
+        self.stdout = ""
+        self.deadline: Deadline | None = None
+        self.record: StepRecord | None = None
+        self.abandon: Callable[[], object] | None = None
+        self._settled = threading.Lock()
+
+    def claim(self) -> bool:
+        """True for the first caller only: it alone completes and records the call."""
+        return self._settled.acquire(blocking=False)
+
+    @property
+    def spec(self) -> ToolSpec:
+        assert self.tool is not None, "the name has not been looked up"
+        return self.tool.spec
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return self.call.arguments if self.call is not None else {}
+
+    @property
+    def shown_arguments(self) -> Mapping[str, Any]:
+        """For the record: the effective arguments, else, for a call that did not get that far, what was sent."""
+        if self.call is not None:
+            return self.call.arguments
+        raw: Any = self.raw
+        if self.program:
+            positional, keywords = raw
+            return {**{str(number): value for number, value in enumerate(positional)}, **keywords}
+        return raw if isinstance(raw, Mapping) else {} if raw is None else {"arguments": raw}
+
+    @property
+    def due(self) -> float:
+        return self.deadline.due if self.deadline is not None else math.inf
+
+    def deadlines(self) -> tuple[Deadline, ...]:
+        """Everything that must stand still while a person is asked: this call, its run, and what they are nested in."""
+        found = [] if self.deadline is None else [self.deadline]
+        if self.run is not None:
+            found.append(self.run.deadline)
+        if self.parent is not None:
+            found.extend(self.parent.deadlines)
+        return tuple(found)
+
+    def paused(self) -> ExitStack:
+        stack = ExitStack()
+        for deadline in self.deadlines():
+            stack.enter_context(deadline.pause())
+        return stack

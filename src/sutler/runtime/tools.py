@@ -1,0 +1,76 @@
+"""A tool made ready to be called: its binder, its callable, and where that callable must run (DESIGN 3, 4)."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, Literal
+
+from ..errors import ToolCallError, ToolUnavailable
+from ..inventory import Row
+from ..schema.bind import Binder
+from ..spec import ToolSpec
+
+Place = Literal["thread", "fixed", "worker", "workspace_loop", "host_loop"]
+
+_HOST_KINDS = ("function", "virtual")
+
+
+class Tool:
+    """One row of the inventory, ready. Made at the first call and kept; resolving is tried again until it works."""
+
+    __slots__ = ("_binder", "_fn", "_lock", "_place", "qualified", "row", "spec", "strict", "thread_cwd")
+
+    def __init__(self, row: Row, *, strict: bool, thread_cwd: bool) -> None:
+        self.row = row
+        self.spec: ToolSpec = row.spec
+        self.qualified = self.spec.qualified
+        self.strict = strict
+        self.thread_cwd = thread_cwd
+        self._binder: Binder | None = None
+        self._fn: Callable[..., Any] | None = None
+        self._place: Place | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def binder(self) -> Binder:
+        if self._binder is None:
+            self._binder = Binder(self.spec, strict=self.strict)
+        return self._binder
+
+    def resolve(self) -> Callable[..., Any]:
+        """The callable. Raises ToolUnavailable, naming the tool, when its source cannot give it."""
+        if self._fn is not None:
+            return self._fn
+        with self._lock:
+            if self._fn is None:
+                try:
+                    self._fn = self.row.source.resolve(self.spec)
+                except ToolCallError:
+                    raise
+                except Exception as error:
+                    raise ToolUnavailable(f"{self.qualified} cannot be resolved: {error}") from error
+            return self._fn
+
+    @property
+    def place(self) -> Place:
+        if self._place is None:
+            self._place = self._choose()
+        return self._place
+
+    def _choose(self) -> Place:
+        spec = self.spec
+        host_side = spec.origin.kind in _HOST_KINDS
+        if _is_async(self.resolve()):
+            return "host_loop" if host_side else "workspace_loop"
+        if spec.affinity == "thread":
+            return "fixed"
+        can_move = hasattr(self.row.source, "worker") and not host_side
+        if can_move and (spec.isolation == "process" or not self.thread_cwd):
+            return "worker"
+        return "thread"
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)

@@ -1,0 +1,95 @@
+"""Worker processes: one warm child a library, for tools that must be killable or need a directory of their own.
+
+A source that can move to a process offers `worker(spec) -> (entry, payload)`: the entry is imported in the child and
+gives `handle(tool, arguments)`. What a tool there asks of its host comes back through the pipe by name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolError, ToolUnavailable
+from ..workspace.worker import Reply, Worker
+from .ticket import Ticket
+from .tools import Tool
+
+if TYPE_CHECKING:
+    from .core import Core
+
+
+class Workers:
+    """The worker processes of one runtime."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._workers: dict[str, Worker] = {}
+        self._lock = threading.Lock()
+
+    def call(self, ticket: Ticket, arguments: Mapping[str, Any]) -> Any:
+        """Runs the call in its library's worker and waits. What the tool printed goes to ticket.stdout.
+
+        Raises ToolError for what the tool raised; ToolTimeout, ToolCrashed, LimitExceeded as the worker does.
+        """
+        tool, deadline = ticket.tool, ticket.deadline
+        assert tool is not None and deadline is not None
+        worker = self._worker(tool)
+        reply = worker.call(
+            tool.spec.name,
+            arguments,
+            cwd=self._core.workspace.root,
+            timeout=deadline,
+            on_request=lambda name, args: self._serve(ticket, name, args),
+        )
+        ticket.stdout = _printed(reply)
+        if reply["error"] is not None:
+            error = reply["error"]
+            raise ToolError(f"{error['type']}: {error['message']}", traceback=error["traceback"])
+        return reply["value"]
+
+    def kill(self, tool: Tool) -> None:
+        """Ends the worker that runs this tool; the next call starts a fresh one."""
+        worker = self._workers.get(tool.spec.origin.source)
+        if worker is not None:
+            worker.kill("its call passed its deadline or was cancelled")
+
+    def close(self) -> tuple[str, ...]:
+        with self._lock:
+            workers, self._workers = list(self._workers.values()), {}
+        for worker in workers:
+            worker.close()
+        return ()
+
+    def _worker(self, tool: Tool) -> Worker:
+        source: Any = tool.row.source
+        key = tool.spec.origin.source
+        with self._lock:
+            worker = self._workers.get(key)
+            if worker is None:
+                entry, payload = source.worker(tool.spec)
+                payload = {**payload, "read_roots": [str(root) for root in self._core.workspace.read_roots]}
+                self._workers[key] = worker = Worker(entry, payload, name=key)
+        return worker
+
+    def _serve(self, ticket: Ticket, name: str, args: Mapping[str, Any]) -> Any:
+        """What a tool in the child may ask of its host."""
+        core = self._core
+        match name:
+            case "confirm_handler":
+                with ticket.paused():
+                    return core.library_confirm(args["source"], args["script_label"], args.get("argv"))
+            case "user_interaction_handler":
+                ask = core.interaction_for(ticket)
+                return ask(args["request"]) if ask is not None else None
+            case "emit_progress":
+                core.progress(ticket, args["text"], args.get("fraction"))
+                return None
+            case "call_tool":
+                return core.call_tool(args["name"], args.get("arguments"))
+            case _:
+                raise ToolUnavailable(f"a tool in a worker process cannot ask its host for {name!r}")
+
+
+def _printed(reply: Reply) -> str:
+    return "".join(part for part in (reply["stray"], reply["stdout"], reply["raw"]) if part)
