@@ -27,6 +27,7 @@ HOST_ONLY: Final = frozenset(
 )
 # Kinds whose tools are Python functions here: their defaults are what Python would apply in any case.
 _LOCAL: Final = frozenset(("config", "library", "code", "function"))
+_kind = cast("Callable[[object], type[object]]", type)  # plain `type` is of an unknown type to the checker
 _SCALARS: Final = frozenset((str, int, bool, type(None)))
 
 
@@ -80,7 +81,7 @@ class Binder:
         """
         plan = self._plan or self._compile()
         given: Any = arguments
-        if given.__class__ is dict and given.keys() <= plan.names and self._is_common(plan, given):
+        if _kind(given) is dict and given.keys() <= plan.names and self._is_common(plan, given):
             filled: dict[str, Any] = dict(given)
             for name, value, mutable in plan.defaults:
                 if name not in filled:
@@ -110,7 +111,7 @@ class Binder:
     def _is_common(self, plan: _Plan, arguments: Mapping[Any, Any]) -> bool:
         """Whether the arguments are plain data that fit as they are: the way nearly every call takes."""
         for value in arguments.values():
-            kind: object = type(value)
+            kind = _kind(value)
             if kind in _SCALARS:
                 continue
             if kind is float:
@@ -274,7 +275,7 @@ class _NotPlainError(Exception):
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    kind: object = type(value)
+    kind = _kind(value)
     if kind in _SCALARS:
         return True
     if kind is float:
@@ -289,7 +290,7 @@ def _is_plain(value: Any, depth: int) -> bool:
 
 def _plain(value: Any, path: tuple[str | int, ...]) -> Any:
     """Plain data: tuples as lists, subclasses of plain types as these, containers fresh. Raises _NotPlainError."""
-    kind: object = type(value)
+    kind = _kind(value)
     if kind in _SCALARS or kind is float:
         return value
     if len(path) > DEPTH:
