@@ -1,0 +1,153 @@
+"""What every shipped tool asks before it touches a path: inside the workspace, and nobody's configuration (TRU-01)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sutler.workspace import resolve_safe_path
+
+# Files that decide which tools and servers run: writing one would let a tool grant itself more than it has.
+PROTECTED_NAMES = frozenset(
+    {
+        "sutler.toml",
+        "mcp.json",
+        ".mcp.json",
+        "mcp_config.json",
+        "mcp_settings.json",
+        "mcp-config.json",
+        ".claude.json",
+        "claude_desktop_config.json",
+        "cline_mcp_settings.json",
+        "managed-mcp.json",
+    }
+)
+PROTECTED_IN_FOLDER = frozenset(
+    {
+        (".claude", "settings.json"),
+        (".claude", "settings.local.json"),
+        (".codex", "config.toml"),
+        (".gemini", "settings.json"),
+        (".qwen", "settings.json"),
+        (".lackpy", "config.toml"),
+        (".vscode", "settings.json"),
+        (".zed", "settings.json"),
+        (".continue", "config.json"),
+        (".continue", "config.yaml"),
+        ("goose", "config.yaml"),
+        ("zed", "settings.json"),
+        ("opencode", "opencode.json"),
+        ("sutler", "config.toml"),
+    }
+)
+PROTECTED_FOLDERS = frozenset({"mcpservers"})
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
+)
+SHOWN_NEIGHBOURS = 10
+
+
+def protected(path: Path) -> bool:
+    """Whether a tool may not write, move or remove this file. Case is ignored, as some file systems do."""
+    name = path.name.casefold()
+    parent = path.parent.name.casefold()
+    return name in PROTECTED_NAMES or (parent, name) in PROTECTED_IN_FOLDER or parent in PROTECTED_FOLDERS
+
+
+def to_read(path: str) -> Path:
+    """The real path of something that must exist; FileNotFoundError names what lies beside it."""
+    found = resolve_safe_path(path)
+    if not found.exists():
+        raise FileNotFoundError(f"No such file or folder: {path} ({neighbours(found)})")
+    return found
+
+
+def file_to_read(path: str) -> Path:
+    found = resolve_safe_path(path)
+    if found.is_dir():
+        raise IsADirectoryError(f"{path} is a folder ({neighbours(found / '_')})")
+    if not found.exists():
+        raise FileNotFoundError(f"No such file: {path} ({neighbours(found)})")
+    if not found.is_file():
+        raise PermissionError(f"{path} is not an ordinary file (a device, pipe or socket)")
+    return found
+
+
+def to_write(path: str) -> Path:
+    """The real path of something about to be written, made or removed."""
+    found = resolve_safe_path(path, write=True)
+    refuse_protected(found, path)
+    return found
+
+
+def file_to_write(path: str) -> Path:
+    found = to_write(path)
+    if found.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if found.exists() and not found.is_file():
+        raise PermissionError(f"{path} is not an ordinary file (a device, pipe or socket)")
+    return found
+
+
+def refuse_protected(found: Path, shown: str) -> None:
+    if protected(found):
+        raise PermissionError(
+            f"{shown} decides which tools and servers run, so shipped tools do not write, move or remove it;"
+            " change it yourself"
+        )
+
+
+def refuse_protected_below(folder: Path, shown: str, moved_to: Path | None = None) -> None:
+    """The same for every file below a folder, at the place it has or the place it would get."""
+    for base, _, names in os.walk(folder) if not folder.is_symlink() else ():
+        for name in names:
+            here = Path(base, name)
+            target = here if moved_to is None else moved_to / here.relative_to(folder)
+            if protected(here) or protected(target):
+                refuse_protected(here if protected(here) else target, f"{shown}/{here.relative_to(folder).as_posix()}")
+
+
+def workspace_root() -> Path:
+    return resolve_safe_path(".")
+
+
+def relative(path: Path) -> str:
+    """How a path is shown: relative and with forward slashes inside the workspace, whole elsewhere (read roots)."""
+    root = workspace_root()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def neighbours(path: Path) -> str:
+    """What the nearest folder that exists holds, for an error message."""
+    folder = path.parent
+    while not folder.is_dir():
+        folder = folder.parent
+    try:
+        folder = resolve_safe_path(str(folder))
+    except PermissionError:
+        folder = workspace_root()
+    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+    name = relative(folder)
+    where = "the workspace" if name == "." else name
+    if not names:
+        return f"{where} is empty"
+    rest = len(names) - SHOWN_NEIGHBOURS
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"{where} has: {', '.join(names[:SHOWN_NEIGHBOURS])}{more}"
+
+
+def walk_files(top: Path, enter: frozenset[str] | set[str] = frozenset()) -> Iterator[Path]:
+    """Every ordinary file below `top`, names sorted, version-control and cache folders left out, no link to a folder
+    followed, and no link to a file that leads out of what may be read."""
+    for base, folders, names in os.walk(top):
+        folders[:] = sorted(name for name in folders if name in enter or name not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            path = Path(base, name)
+            if path.is_symlink():
+                try:
+                    resolve_safe_path(str(path))
+                except (PermissionError, OSError):
+                    continue
+            if path.is_file():
+                yield path

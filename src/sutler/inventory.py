@@ -1,0 +1,131 @@
+"""What there is to call: one immutable answer that the prompt, the checker, policy and a run all share (SRC-08)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+
+from .errors import ToolNotFound
+from .schema.names import program_name, qualified_program_name
+from .schema.stubs import signature
+from .sources.base import Duplicate, Quarantined, ToolSource
+from .spec import Grade, ToolSpec, compute_grade
+
+_CLOSEST = 3
+_HOST_PREFIX = "mcp__"  # how MCP hosts spell a server's tool: mcp__<server>__<tool>
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool with the source that runs it. Without its bare name, program_name is the qualified one."""
+
+    spec: ToolSpec
+    source: ToolSource
+    program_name: str
+    qualified_program_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """A tool that lost its bare name; still reached as source::tool, in a program as source__tool (SRC-07)."""
+
+    row: Row
+    winner: Row
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.row.spec.qualified} is shadowed by {self.winner.spec.qualified}: {self.reason}; "
+            f"programs reach it as {self.row.qualified_program_name}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """A snapshot: a run keeps the one it started with, whatever its sources do meanwhile.
+
+    rows: every tool. tools: the winners by bare name. duplicates: definitions hidden inside their own source.
+    unavailable: (source or source::tool, why); they are asked again for the next inventory. notes: one sentence each.
+    """
+
+    rows: tuple[Row, ...] = ()
+    tools: Mapping[str, Row] = field(default_factory=lambda: dict[str, Row]())
+    shadowed: tuple[Shadowed, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
+    unavailable: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def program(self) -> Mapping[str, Row]:
+        """The winners by the name that programs call them."""
+        return {row.program_name: row for row in self.tools.values()}
+
+    @cached_property
+    def qualified_program(self) -> Mapping[str, Row]:
+        """Every tool by its <source>__<tool>, shadowed ones included."""
+        return {row.qualified_program_name: row for row in self.rows}
+
+    @cached_property
+    def qualified(self) -> Mapping[str, Row]:
+        """Every tool by source::tool."""
+        return {row.spec.qualified: row for row in self.rows}
+
+    @property
+    def grade(self) -> Grade:
+        """The least grade that covers every tool that a bare name reaches."""
+        return compute_grade(row.spec for row in self.tools.values())
+
+    def find(self, name: str) -> Row:
+        """The tool of a bare name, source::tool, program name, source__tool, or mcp__source__tool.
+
+        Raises ToolNotFound that names the closest, or, for a folded name that several tools have, all of them.
+        """
+        row = self.tools.get(name) or self.qualified.get(name)
+        return row or self.program.get(name) or self.qualified_program.get(name) or self._find_folded(name)
+
+    def format_description(self) -> str:
+        """One line for each tool a bare name reaches, as a prompt shows it: `name(arg: type) -> type: description`."""
+        return "\n".join(
+            f"{signature(row.spec, row.program_name)}: {' '.join(row.spec.description.split())}"
+            for row in self.tools.values()
+        )
+
+    def _find_folded(self, name: str) -> Row:
+        found = self._folded.get(name.removeprefix(_HOST_PREFIX), ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            both = " or ".join(f"{row.spec.qualified} (in programs {row.program_name})" for row in found)
+            raise ToolNotFound(f"{name!r} could be {both}; use one of these names")
+        raise ToolNotFound(f"there is no tool {name!r}{self._known_trouble(name)}{self._closest(name)}")
+
+    @cached_property
+    def _folded(self) -> Mapping[str, tuple[Row, ...]]:
+        """Further spellings, built at the first miss: names as they fold when alone, and source__tool unfolded."""
+        spellings: dict[str, dict[int, Row]] = {}
+        for row in self.rows:
+            source, name = row.spec.origin.source, row.spec.name
+            names = [qualified_program_name(source, name), f"{source}__{name}", f"{source}::{program_name(name)}"]
+            if self.tools.get(name) is row:
+                names.append(program_name(name))
+            for spelling in names:
+                spellings.setdefault(spelling, {})[id(row)] = row
+        return {spelling: tuple(rows.values()) for spelling, rows in spellings.items()}
+
+    def _known_trouble(self, name: str) -> str:
+        """Why a tool of this name is not there, when that is known."""
+        for where, reason in self.unavailable:
+            if name in (where, where.partition("::")[2]):
+                return f": {where} is unavailable now ({reason})"
+        for item in self.quarantined:
+            if item.tool is not None and name in (item.tool, f"{item.source}::{item.tool}"):
+                return f": {item.source}::{item.tool} is quarantined ({item.reason})"
+        return ""
+
+    def _closest(self, name: str) -> str:
+        known = self.qualified if "::" in name else {**self.program, **self.tools}
+        near = get_close_matches(name, known, n=_CLOSEST, cutoff=0.6)
+        return f"; the closest {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""

@@ -1,0 +1,328 @@
+"""Merges sources into one inventory: who keeps a bare name, what lost it, what is broken (RFC 0002 section 4)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from .closest import closest
+from .errors import SutlerError
+from .inventory import Inventory, Row, Shadowed
+from .schema.names import assign, assign_qualified, masks
+from .schema.validate import check_schema
+from .sources.base import PLUGINS, Duplicate, Quarantined, ToolSource
+from .sources.functions import FunctionSource
+from .spec import Grade, ToolSpec
+
+__all__ = ["Inventory", "Quarantined", "Row", "Shadowed", "Toolbox"]
+
+log = logging.getLogger("sutler.toolbox")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What one source last said. `state` is what it said of itself: while that stays, it is not asked again."""
+
+    state: object
+    specs: Sequence[ToolSpec] = ()
+    quarantined: Sequence[Quarantined] = ()
+    duplicates: Sequence[Duplicate] = ()
+    unavailable: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    source: ToolSource
+    given_id: str
+    id: str
+    precedence: float | None
+    answer: _Answer | None = None
+
+
+class Toolbox:
+    """Sources by precedence. Safe to use from several threads; an Inventory once given never changes.
+
+    grade_overrides: {"source::tool": Grade}, as [grades] has them; they win over what a tool declares (GRD-01).
+    """
+
+    def __init__(self, *, grade_overrides: Mapping[str, Grade] | None = None) -> None:
+        self._overrides = dict(grade_overrides or {})
+        self._members: list[_Member] = []
+        self._ids: dict[tuple[int, str], str] = {}
+        self._built: tuple[list[_Answer], Inventory] | None = None
+        self._logged: set[str] = set()
+        self._lock = threading.RLock()
+
+    # ------------------------------------------------------------------ what is in it
+
+    def add_source(self, source: ToolSource, precedence: float | None = None) -> None:
+        """Add a source; it is asked for its tools when the next inventory is. TypeError for what is no ToolSource.
+
+        precedence: higher wins the bare name; when left out, the source's own. A source id that is taken gets `#2`.
+        """
+        if not isinstance(cast("object", source), ToolSource):
+            raise TypeError(f"{type(source).__name__} is no ToolSource: it needs name, available, discover, resolve")
+        own: Any = getattr(source, "precedence", None)
+        with self._lock:
+            member = _Member(source, source.name, "", precedence if precedence is not None else own)
+            member.id = self._id(member, source.name)
+            self._members.append(member)
+
+    def remove_source(self, source: ToolSource | str) -> None:
+        """Take a source out, itself or by its id. KeyError when it is not there."""
+        with self._lock:
+            for member in self._members:
+                if member.source is source or member.id == source:
+                    self._members.remove(member)
+                    for key in [key for key in self._ids if key[0] == id(member)]:
+                        del self._ids[key]
+                    return
+            ids = ", ".join(member.id for member in self._members)
+            raise KeyError(f"there is no source {source!r} in the toolbox; there are: {ids or 'none'}")
+
+    def add(self, function: Function) -> Function:
+        """Register a function, sync or async, above every source (SRC-11). Gives it back: it serves as a decorator."""
+        self._functions().add(function)
+        return function
+
+    def register_tool(self, spec: ToolSpec, function: Callable[..., Any]) -> ToolSpec:
+        """Register a callable under a spec written by hand, above every source (RFC 0002 section 4)."""
+        return self._functions().register(spec, function)
+
+    def refresh(self, source_id: str | None = None) -> None:
+        """Have every source, or one, asked anew for the next inventory."""
+        with self._lock:
+            for member in self._members:
+                if source_id in (None, member.id):
+                    member.answer = None
+
+    # ------------------------------------------------------------------ what it gives
+
+    def inventory(self) -> Inventory:
+        """What there is now: the same object as before unless a source says otherwise (SRC-08, SRC-13)."""
+        with self._lock:
+            members = list(self._members)
+        # Asked without the lock: a source may take its time, or wait for a thread that waits for an inventory.
+        answers = [self._answer(member) for member in members]
+        with self._lock:
+            for member, answer in zip(members, answers, strict=True):
+                member.answer = answer
+            if self._built is not None and _same(self._built[0], answers):
+                return self._built[1]
+            inventory = _merge(members, answers, self._overrides)
+            self._built = (answers, inventory)
+            self._tell(inventory)
+            return inventory
+
+    def resolve(self, name: str) -> Callable[..., Any]:
+        """What runs a tool, from the source that owns it (SRC-03). ToolNotFound names the closest."""
+        row = self.inventory().find(name)
+        return row.source.resolve(row.spec)
+
+    def format_description(self) -> str:
+        """The tools as a prompt shows them, one line each."""
+        return self.inventory().format_description()
+
+    # ------------------------------------------------------------------ asking
+
+    def _answer(self, member: _Member) -> _Answer:
+        source, last = member.source, member.answer
+        try:
+            available = bool(source.available())
+            reason = "" if available else str(getattr(source, "reason", "") or "it says that it is not available")
+            state: object = (available, reason, getattr(source, "version", None))
+        except Exception as error:
+            reason = f"it cannot say whether it is available: {_said(error)}"
+            state = ("failed", reason)
+            if last is not None and last.state == state:
+                return last
+            return _Answer(state=state, quarantined=(Quarantined(source=member.id, reason=reason),))
+        if last is not None and last.state == state:
+            return last
+        if not available:
+            return _Answer(state=state, unavailable=((member.id, reason),))
+        try:
+            return self._sorted(member, state, list(cast("Iterable[object]", source.discover())))
+        except Exception as error:
+            reason = f"it cannot be asked for its tools: {_said(error)}"
+            return _Answer(state=state, quarantined=(Quarantined(source=member.id, reason=reason),))
+
+    def _sorted(self, member: _Member, state: object, found: Sequence[object]) -> _Answer:
+        """The items a source gave: specs under their final identity, and what cannot be offered (SRC-10, SRC-13)."""
+        source: Any = member.source
+        specs: dict[tuple[str, str], ToolSpec] = {}
+        bad: list[Quarantined] = list(getattr(source, "quarantined", ()))
+        duplicates: list[Duplicate] = list(getattr(source, "duplicates", ()))
+        notes = [str(note) for note in getattr(source, "notes", ())]
+        if member.id != member.given_id:
+            notes.append(f"there is a source {member.given_id!r} already; the one added later is {member.id!r}")
+        for item in found:
+            if not isinstance(item, ToolSpec):
+                reason = f"it gave a {type(item).__name__}, which is no ToolSpec"
+                bad.append(Quarantined(source=member.id, reason=reason))
+                continue
+            try:
+                spec, read = self._usable(member, item)
+            except Exception as error:
+                bad.append(_quarantined(member, item, error))
+                continue
+            notes.extend(f"{spec.qualified}: {sentence}" for sentence in read)
+            key = (spec.origin.source, spec.name)
+            other = specs.setdefault(key, spec)
+            if other is not spec:
+                winner, loser = (other, spec) if spec.origin.kind == "library" else (spec, other)
+                specs[key] = winner
+                duplicates.append(
+                    Duplicate(source=key[0], tool=key[1], where=loser.origin.where, winner=winner.origin.where)
+                )
+        missing: Sequence[tuple[str, str]] = getattr(source, "missing", ())
+        return _Answer(
+            state=state,
+            specs=tuple(specs.values()),
+            quarantined=tuple(bad),
+            duplicates=tuple(duplicates),
+            unavailable=tuple((f"{member.id}::{tool}", reason) for tool, reason in missing),
+            notes=tuple(notes),
+        )
+
+    def _usable(self, member: _Member, spec: ToolSpec) -> tuple[ToolSpec, Sequence[str]]:
+        """One spec under its final id, rank and grade, and what of its schema is read otherwise than written.
+
+        Of a tool folder only name and origin are touched: its schemas are made when somebody looks at them.
+        """
+        if type(spec.name) is not str or not spec.name:
+            raise ValueError(f"its name is {spec.name!r}")
+        origin = spec.origin
+        source = self._id(member, origin.source)
+        rank = member.precedence if member.precedence is not None else origin.precedence or PLUGINS
+        if source != origin.source or rank != origin.precedence:
+            spec = spec.with_origin(source=source, precedence=rank)
+        grade = self._overrides.get(spec.qualified) if self._overrides else None
+        if grade is not None:
+            spec = spec.with_grade(grade, "override")
+        return spec, check_schema(spec.input_schema) if origin.kind != "library" else ()
+
+    def _id(self, member: _Member, given: str) -> str:
+        """The id of a source among all sources: as given, with `#2` and so on when another has it. It stays."""
+        key = (id(member), given)
+        found = self._ids.get(key)
+        if found is None:
+            with self._lock:
+                taken = set(self._ids.values())
+                found, number = given, 2
+                while found in taken:
+                    found, number = f"{given}#{number}", number + 1
+                self._ids[key] = found
+        return found
+
+    def _functions(self) -> FunctionSource:
+        """The source that `add` fills: the one that is in the toolbox, else a new one."""
+        with self._lock:
+            for member in self._members:
+                if isinstance(member.source, FunctionSource):
+                    return member.source
+            source = FunctionSource()
+            self.add_source(source)
+            return source
+
+    def _tell(self, inventory: Inventory) -> None:
+        """Log what is new; the data stays in the inventory."""
+        for shadowed in inventory.shadowed:
+            self._log(logging.INFO, str(shadowed))
+        for item in inventory.quarantined:
+            self._log(logging.WARNING, f"quarantined: {item}")
+        for note in inventory.notes:
+            self._log(logging.WARNING, note)
+
+    def _log(self, level: int, text: str) -> None:
+        if text not in self._logged:
+            self._logged.add(text)
+            log.log(level, text)
+
+
+def _merge(members: Sequence[_Member], answers: Sequence[_Answer], overrides: Mapping[str, Grade]) -> Inventory:
+    pairs = [(member.source, spec) for member, answer in zip(members, answers, strict=True) for spec in answer.specs]
+    best: dict[str, ToolSpec] = {}
+    for _, spec in pairs:
+        holder = best.setdefault(spec.name, spec)
+        if holder is not spec and _outranks(spec, holder):
+            best[spec.name] = spec
+    bare = assign((spec.origin.source, spec.name) for spec in best.values())
+    qualified = assign_qualified(((spec.origin.source, spec.name) for _, spec in pairs), set(bare.values()))
+    rows: list[Row] = []
+    winners: dict[str, Row] = {}
+    losers: list[Row] = []
+    for source, spec in pairs:
+        key = (spec.origin.source, spec.name)
+        won = best[spec.name] is spec
+        row = Row(spec, source, bare[key] if won else qualified[key], qualified[key])
+        rows.append(row)
+        if won:
+            winners[spec.name] = row
+        else:
+            losers.append(row)
+    return Inventory(
+        rows=tuple(rows),
+        tools=winners,
+        shadowed=tuple(Shadowed(row, winners[row.spec.name], _why(row.spec, best[row.spec.name])) for row in losers),
+        duplicates=tuple(item for answer in answers for item in answer.duplicates),
+        quarantined=tuple(item for answer in answers for item in answer.quarantined),
+        unavailable=tuple(item for answer in answers for item in answer.unavailable),
+        notes=(
+            *(note for answer in answers for note in answer.notes),
+            *_masking(winners.values()),
+            *_idle(overrides, {spec.qualified for _, spec in pairs} if overrides else set()),
+        ),
+    )
+
+
+def _outranks(later: ToolSpec, earlier: ToolSpec) -> bool:
+    """Higher precedence; when equal the later added, except that of two tool folders the first configured (SRC-06)."""
+    a, b = later.origin, earlier.origin
+    if a.precedence != b.precedence:
+        return a.precedence > b.precedence
+    return not (a.kind == b.kind == "library")
+
+
+def _why(loser: ToolSpec, winner: ToolSpec) -> str:
+    low, high = loser.origin, winner.origin
+    if low.precedence != high.precedence:
+        return f"precedence {low.precedence:g} against {high.precedence:g}"
+    if low.kind == high.kind == "library":
+        return f"equal precedence {low.precedence:g}, and of tool folders the first configured wins"
+    return f"equal precedence {low.precedence:g}, and the source added later wins"
+
+
+def _masking(rows: Iterable[Row]) -> Iterable[str]:
+    for row in rows:
+        hidden = masks(row.spec.name)
+        if hidden:
+            yield (
+                f"{row.spec.qualified} has the name of {hidden} `{row.spec.name}`; "
+                f"programs call it {row.program_name} or {row.qualified_program_name}"
+            )
+
+
+def _idle(overrides: Mapping[str, Grade], known: set[str]) -> Iterable[str]:
+    for name in overrides:
+        if name not in known:
+            near = closest(name, known)
+            yield f"[grades] {name!r} is no tool that is there now" + (f"; did you mean {near!r}?" if near else "")
+
+
+def _same(one: Sequence[_Answer], other: Sequence[_Answer]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _quarantined(member: _Member, spec: ToolSpec, error: Exception) -> Quarantined:
+    reason = str(error) if isinstance(error, SutlerError | ValueError) else _said(error)
+    return Quarantined(source=member.id, tool=str(spec.name), reason=reason, where=spec.origin.where)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
