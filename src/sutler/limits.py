@@ -71,9 +71,9 @@ def limit_problem(name: str, value: Any) -> Problem | None:
     if isinstance(value, float) and not math.isfinite(value):
         return Problem(message=f"must be a finite number, not {value}", key=name, hint="no limit can be switched off")
     if value <= 0:
-        return Problem(message=f"must be more than 0, not {value}", key=name, hint="no limit can be switched off")
+        return Problem(message="must be more than 0", key=name, hint="no limit can be switched off")
     if name in _WHOLE and not isinstance(value, int):
         return Problem(message=f"must be a whole number, not {value}", key=name)
     if value > _MOST[name]:
-        return Problem(message=f"must be at most {_MOST[name]:,.0f}, not {value}", key=name)
+        return Problem(message=f"must be at most {_MOST[name]:,.0f}", key=name)
     return None

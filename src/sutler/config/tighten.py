@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..limits import LIMIT_NAMES, Limits
+from .locate import KeyPath, dotted
 from .values import AUTONOMY_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
 
 
@@ -117,20 +118,24 @@ def _profile(ours: Profile, theirs: Profile) -> Profile:
 
 
 def _withheld(config: Config, kept: set[str]) -> tuple[str, ...]:
-    """One sentence for each thing not in force, with its place."""
+    """Each thing not in force, with its place, in the file's order."""
     reasons = [
-        *(_reason(config, f"tools[{i}]", f"tool {tool.name}") for i, tool in enumerate(config.tools)),
-        *(f"{tool.where}: virtual tool {tool.name} is withheld" for tool in config.virtual_tools),
-        *(_reason(config, f'grades."{tool}"', f"the grade of {tool}") for tool in config.grades),
-        *(_reason(config, f"host_tool_configs.{stem}", f"the settings of {stem}") for stem in config.host_tool_configs),
-        *(f"{profile.where}: profile {name} is withheld" for name, profile in config.profiles.items()),
-        *(_reason(config, key, f"{key}, which does not tighten") for key in sorted(config.given - kept)),
+        *(_reason(tool.where, f"tool {tool.name}") for tool in config.tools),
+        *(_reason(tool.where, f"virtual tool {tool.name}") for tool in config.virtual_tools),
+        *(_reason(profile.where, f"profile {name}") for name, profile in config.profiles.items()),
+        *(_at(config, ("grades", tool), f"grade of {tool}") for tool in config.grades),
+        *(_at(config, ("host_tool_configs", stem), f"settings of {stem}") for stem in config.host_tool_configs),
+        *(_at(config, tuple(key.split(".")), key) for key in sorted(config.given - kept)),
     ]
     return tuple(sorted(reasons, key=_place))
 
 
-def _reason(config: Config, key: str, what: str) -> str:
-    return f"{config.where.get(key, config.file)}: {what} is withheld"
+def _at(config: Config, path: KeyPath, what: str) -> str:
+    return _reason(config.where.get(dotted(path), str(config.file)), what)
+
+
+def _reason(where: str, what: str) -> str:
+    return f"{where}: withheld: {what}"
 
 
 def _place(reason: str) -> tuple[int, str]:
