@@ -36,8 +36,6 @@ class Declared:
             value = getattr(self, item.name)
             if value is not None:
                 _check(item.name, value)
-        if self.read_only and self.destructive:
-            raise ValueError("@tool: read_only=True and destructive=True contradict each other; leave one out")
 
     @property
     def annotations(self) -> ToolAnnotations:
@@ -128,6 +126,9 @@ def tool(
         isolation=isolation,
         affinity=affinity,
     )
+
+    if read_only and destructive:
+        raise ValueError("@tool: read_only=True and destructive=True contradict each other; leave one out")
 
     def mark(function: F) -> F:
         if not callable(function):
