@@ -109,12 +109,12 @@ def _unwrap(wrapper: dict[str, Any], notes: tuple[str, ...], root: Path | None) 
         )
     if error:
         said.append(f"the tool succeeded and also reported: {_as_text(error)}")
-    files = extra.pop("context_files", None)
+    files, guidance = extra.pop("context_files", None), extra.pop("prompt_injection", None)
     return ToolResult(
         success=True,
         output=output,
         extra=extra,
-        prompt_injection=extra.pop("prompt_injection", None),
+        prompt_injection=guidance,
         context_files=_contained(files, root, said) if files is not None else (),
         traceback=trace,
         notes=tuple(said),

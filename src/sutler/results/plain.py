@@ -82,7 +82,7 @@ class _Work:
         if kind in _SCALARS:
             return value
         if depth >= self._max_depth:
-            raise ToolError(f"{path[:200]}: {self._too_deep(value)}")
+            raise ToolError(f"{_place(path)}: {self._too_deep(value)}")
         self._open.append(id(value))
         try:
             if kind is dict:
@@ -101,7 +101,7 @@ class _Work:
     def _count(self, values: int, path: str) -> None:
         self._left -= values
         if self._left < 0:
-            raise ToolError(f"{path[:200]}: the result holds more than {MAX_VALUES} values")
+            raise ToolError(f"{_place(path)}: the result holds more than {MAX_VALUES} values")
 
     def _list(self, values: Iterable[Any], path: str, depth: int) -> list[Any]:
         found = list(values)
@@ -121,7 +121,8 @@ class _Work:
 
     def _key(self, key: Any, whole: Mapping[Any, Any], found: Mapping[str, Any], path: str) -> str:
         plain = self.plain(key, f"{path}'s key", self._max_depth - 3) if type(key) not in _SCALARS else key
-        name = plain if isinstance(plain, str) else json_text(plain)[0]
+        tagged = _tagged(plain, "", [])
+        name = tagged if isinstance(tagged, str) else json_text(tagged)[0]
         if name in found or (name in whole and name is not key):
             taken, name = name, f"{name} ({key.__class__.__name__})"
             self.notes.append(f"{path}: the keys {_repr(key)} and {taken!r} are the same as text; one became {name!r}")
@@ -135,10 +136,14 @@ class _Work:
         except ToolError:
             raise
         except Exception as error:
-            self.notes.append(f"{path}: reading a {value.__class__.__name__} failed ({_repr(error)})")
+            self.notes.append(f"{path}: reading {value.__class__.__name__} failed ({_repr(error)})")
         text = _repr(value)
-        self.notes.append(f"{path}: a {value.__class__.__name__} has no plain form; this is its repr, {text}")
+        self.notes.append(f"{path}: {value.__class__.__name__} has no plain form; this is its repr, {text}")
         return text
+
+
+def _place(path: str) -> str:
+    return path if len(path) <= 80 else f"{path[:80]}..."
 
 
 def _repr(value: Any) -> str:
@@ -206,7 +211,7 @@ def _never_awaited(_: _Work, value: Any, path: str, _depth: int) -> Any:
     close = getattr(value, "close", None)
     if close is not None:
         close()
-    raise ToolError(f"{path}: the tool returned a {value.__class__.__name__} that nobody awaits; await it in the tool")
+    raise ToolError(f"{path}: the tool returned {value.__class__.__name__}, which nobody awaits; await it in the tool")
 
 
 def _whole(work: _Work, value: Any, path: str, _depth: int) -> Any:
