@@ -157,6 +157,10 @@ def _json(text: str) -> Any:
         return None
 
 
-def _show(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+def _show(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    except ValueError:
+        return "a very long number"
+    text = text if len(text) <= 40 else text[:37] + "..."
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -9,7 +9,7 @@ from . import rules
 from .calls import bind
 from .grammar import Grammar
 from .levels import ENGINE_BUILTINS, PARALLEL, builtins_for
-from .messages import NAMES, closest, import_for, module_words, outside_module
+from .messages import NAMES, closest, import_for, module_words, outside_module, short
 from .model import MAX_PROBLEMS, CallSite, Checked, Problem, Report, ToolSig
 from .names import Names, Unknown
 from .parse import Source, parse, quietly, too_deep
@@ -103,9 +103,16 @@ class _Check:
             self.report.add(self.source.problem(node, message, name.strip("_") or "value"))
 
     def unknown(self, names: Names) -> None:
-        missing = names.unknown(self.known)
-        for one in sorted(missing, key=lambda one: (one.node.lineno, one.node.col_offset)):
-            message, rewrite = self.words(one, names)
+        missing = sorted(names.unknown(self.known), key=lambda one: (one.node.lineno, one.node.col_offset))
+        explained: set[str] = set()
+        for one in missing:
+            if one.node.id in explained:
+                continue
+            explained.add(one.node.id)
+            # Finding the closest name takes time, and only the first few are ever shown.
+            message, rewrite = (
+                self.words(one, names) if len(explained) <= MAX_PROBLEMS else (f"there is no name {one.node.id}", "")
+            )
             self.report.add(self.source.problem(one.node, message, rewrite))
         if self.level == "calls":
             reported = {one.node.id for one in missing}
@@ -117,7 +124,7 @@ class _Check:
                         self.report.add(self.source.problem(node, message, "a tool by its own name"))
 
     def words(self, one: Unknown, names: Names) -> tuple[str, str]:
-        name = one.node.id
+        name = short(one.node.id)
         if one.local_to:
             again = (
                 f"global {name} as the first line of {one.local_to}"

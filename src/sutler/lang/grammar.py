@@ -34,9 +34,14 @@ class Grammar(ast.NodeVisitor):
         self.source = source
         self.report = report
         self.keys: set[int] = set()  # lambdas given as key=, which even `calls` takes
-        self.classes = any(isinstance(node, ast.ClassDef) for node in ast.walk(source.tree))
-        self.modules: dict[str, str] = {}
-        self.imported: dict[str, str] = {}
+        self.classes = {node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)}
+        self.modules: dict[str, str] = {}  # local name -> module
+        self.imported: dict[str, str] = {}  # local name -> module.member
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Import):
+                self.modules |= {alias.asname or alias.name: alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                self.imported |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
 
     def say(self, node: ast.AST, message: str, rewrite: str = "") -> None:
         self.report.add(self.source.problem(node, message, rewrite))
@@ -76,7 +81,7 @@ class Grammar(ast.NodeVisitor):
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if self.level == "calls" and not isinstance(node.value, _SCALARS):
-            self.say(node, f"{node.value!r} is not plain data", "text, a number, True, False or None")
+            self.say(node, f"{self.source.segment(node, 60)} is not plain data", "text, a number, True, False or None")
 
     # -- attributes
 
@@ -100,6 +105,9 @@ class Grammar(ast.NodeVisitor):
             self._template(node)
         if isinstance(node.value, ast.Name) and node.value.id in self.modules:
             self._member(node, self.modules[node.value.id], name)
+        instead = MEMBER_WORDS.get(f"{self._target(node.value)}.{name}")
+        if instead is not None:
+            self.say(node, f".{name} is not available", instead)
         self.visit(node.value)
 
     def _template(self, node: ast.Attribute) -> None:
@@ -123,7 +131,6 @@ class Grammar(ast.NodeVisitor):
                     self.say(node, f"module {alias.name} is not available", f"import {root}")
                 else:
                     self.say(node, *module_words(root, self.level))
-            self.modules[alias.asname or alias.name] = alias.name
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
@@ -144,7 +151,6 @@ class Grammar(ast.NodeVisitor):
         else:
             for alias in node.names:
                 self._member(node, module, alias.name)
-                self.imported[alias.asname or alias.name] = f"{module}.{alias.name}"
 
     def _member(self, node: ast.AST, module: str, name: str) -> None:
         members = MEMBERS.get(module)
@@ -215,11 +221,10 @@ class Grammar(ast.NodeVisitor):
 
     def visit_With(self, node: ast.With) -> None:
         for item in node.items:
-            if isinstance(item.context_expr, ast.Call) and isinstance(item.context_expr.func, ast.Name):
-                made = item.context_expr.func.id
-                if not any(isinstance(one, ast.ClassDef) and one.name == made for one in ast.walk(self.source.tree)):
-                    self.say(node, *refused(node, self.level, self.source))
-                    break
+            made = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+            if isinstance(made, ast.Name) and made.id not in self.classes:
+                self.say(node, *refused(node, self.level, self.source))
+                break
         self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> None:
@@ -227,5 +232,5 @@ class Grammar(ast.NodeVisitor):
         if isinstance(raised, ast.Name) and raised.id in ("SystemExit", "KeyboardInterrupt"):
             self.say(node, f"{raised.id} cannot be raised", "raise RuntimeError('why'), or if ...: around the rest")
         elif isinstance(raised, ast.Constant):
-            self.say(node, "only exceptions can be raised", f"raise RuntimeError({raised.value!r})")
+            self.say(node, "only exceptions can be raised", f"raise RuntimeError({self.source.segment(raised, 60)})")
         self.generic_visit(node)

@@ -41,8 +41,9 @@ _PROGRAM_BUILTINS = (
     """
     )
 )
-_FULL_BUILTINS = _PROGRAM_BUILTINS | {"getattr", "setattr", "locals", "object", "property"}
-ENGINE_BUILTINS: Final = _FULL_BUILTINS | {"eval", "exec", "open"}
+# Not even `full` has eval, exec and locals: they would hide from the plan which functions run.
+_FULL_BUILTINS = _PROGRAM_BUILTINS | {"getattr", "setattr", "object", "property"}
+ENGINE_BUILTINS: Final = _FULL_BUILTINS | {"eval", "exec", "locals", "open"}
 """Names that the engine resolves itself; a tool of such a name would never be called."""
 
 _BUILTINS = {"calls": _CALLS_BUILTINS, "program": _PROGRAM_BUILTINS, "full": _FULL_BUILTINS}

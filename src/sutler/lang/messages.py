@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
 from .levels import MEMBERS, modules_for
+
+MAX_COMPARED = 100  # likeness of long names takes time that grows with the square of their length
 
 _HOST = "files, network and processes of the host are reached only through tools"
 _FRAMES = "the insides of running code cannot be reached"
@@ -110,6 +113,7 @@ MEMBER_WORDS: dict[str, str] = {
     "re.X": "the pattern on one line",
     "re.subn": "re.sub(pattern, new, text), and len(re.findall(pattern, text)) for the count",
     "re.UNICODE": "the pattern alone: matching is Unicode already",
+    "datetime.datetime.today": "datetime.now()",
     "datetime.UTC": "datetime.timezone.utc",
 }
 
@@ -129,20 +133,29 @@ METHODS: dict[str, str] = {
     "utcnow": "datetime.now(timezone.utc)",
     "utcfromtimestamp": "datetime(1970, 1, 1) + timedelta(seconds=s)",
     "fromtimestamp": "datetime(1970, 1, 1) + timedelta(seconds=s)",
+    "combine": "datetime(day.year, day.month, day.day, hour, minute)",
+    "timetuple": "(day.year, day.month, day.day)",
+    "ctime": "day.isoformat()",
     "toordinal": "(day - date(1970, 1, 1)).days",
     "fromordinal": "date(1970, 1, 1) + timedelta(days=n)",
     "isocalendar": "day.strftime('%G-%V')",
 }
 
 
+def short(name: str) -> str:
+    return name if len(name) <= 60 else name[:57] + "..."
+
+
 def closest(name: str, among: Iterable[str]) -> str:
     """The name most like `name`, or an empty string when none is near."""
-    names = [one for one in among if one]
+    if len(name) > MAX_COMPARED:
+        return ""
+    names = [one for one in islice(among, 5000) if one and len(one) <= MAX_COMPARED]
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if found:
         return found[0]
-    lowered = {one.lower().replace("_", ""): one for one in names}
-    return lowered.get(name.lower().replace("_", ""), "")
+    plain = {one.lower().replace("_", ""): one for one in names}
+    return plain.get(name.lower().replace("_", ""), "")
 
 
 def module_words(name: str, level: str) -> tuple[str, str]:
@@ -162,15 +175,13 @@ def module_words(name: str, level: str) -> tuple[str, str]:
 def import_for(name: str, level: str) -> str:
     """The import line that would make an unknown `name` known, or an empty string."""
     allowed = modules_for(level)
+    if name == "datetime" and allowed:
+        return "from datetime import datetime, timedelta"
     if name in allowed:
-        return "from datetime import datetime, timedelta" if name == "datetime" else f"import {name}"
-    homes = [
-        module
-        for module in ("collections", "itertools", "functools", "datetime", "math", "re", "json")
-        if module in allowed and name in MEMBERS[module]
-    ]
-    if homes and len(name) > 1:
-        return f"from {homes[0]} import {name}"
+        return f"import {name}"
+    for module in ("collections", "itertools", "functools", "datetime", "math"):
+        if module in allowed and len(name) > 2 and name in MEMBERS[module]:
+            return f"from {module} import {name}"
     return ""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAX_PROBLEMS = 5
+MAX_WORDS = 400  # characters of one sentence; names in a program can be of any length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,11 @@ class Report:
     said: set[str] = field(default_factory=lambda: set[str]())
 
     def add(self, problem: Problem) -> None:
+        problem = replace(problem, message=_cut(problem.message), rewrite=_cut(problem.rewrite))
         if problem.message not in self.said:
             self.said.add(problem.message)
             self.problems.append(problem)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_WORDS else text[: MAX_WORDS - 3] + "..."

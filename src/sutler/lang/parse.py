@@ -18,7 +18,9 @@ from .model import Problem
 T = TypeVar("T")
 
 MAX_BYTES = 64 * 1024
-MAX_DEPTH = 150  # the engine's own parser stops a little below 200
+MAX_DEPTH = (
+    100  # the engine's own parser stops a little below 200; ours must fit into what the caller left of the stack
+)
 
 _ONE_AT_A_TIME = threading.Lock()  # warnings.catch_warnings changes process-wide state
 
@@ -40,9 +42,27 @@ class Source:
         return len(self.lines[line - 1][:offset].decode("utf-8", "replace")) + 1
 
     def segment(self, node: ast.AST, limit: int = 120) -> str:
-        """The node as one line of source, for messages; cut with `...`."""
-        text = " ".join(ast.unparse(node).split())
+        """The node's own text as one line, for messages; cut with `...`. Costs no more than `limit` allows."""
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        if not 0 < first <= last <= len(self.lines):
+            return "..."
+        pieces: list[bytes] = []
+        for number in range(first, min(last, first + limit) + 1):
+            line = self.lines[number - 1]
+            pieces.append(line[start if number == first else 0 : end if number == last else None][: 4 * limit])
+        text = " ".join(b" ".join(pieces).decode("utf-8", "replace").split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
+
+    def exact(self, node: ast.expr) -> str:
+        """The node's own text, whole."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        lines = list(self.lines[first - 1 : last])
+        if not lines:
+            return ""
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        return b"\n".join(lines).decode("utf-8", "replace")
 
     def problem(self, node: ast.AST, message: str, rewrite: str = "") -> Problem:
         return Problem(line=getattr(node, "lineno", 1), column=self.column(node), message=message, rewrite=rewrite)
@@ -76,17 +96,22 @@ def quietly(work: Callable[[], T]) -> T:
         return work()
 
 
+_UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
 def _unreadable(text: str) -> Problem | None:
-    for character, words in (("\0", "a null byte"), (None, "half a character (a lone surrogate)")):
-        if character is None:
-            match = re.search("[\ud800-\udfff]", text)
-            at = match.start() if match else -1
+    match = _UNREADABLE.search(text)
+    if match is not None:
+        at, character = match.start(), match.group()
+        if character == "\0":
+            words = "a null byte"
+        elif character >= "\ud800":
+            words = "half a character (a lone surrogate)"
         else:
-            at = text.find(character)
-        if at >= 0:
-            line = text.count("\n", 0, at) + 1
-            column = at - text.rfind("\n", 0, at)
-            return Problem(line=line, column=column, message=f"the text holds {words}", rewrite="the line without it")
+            words = "a control character"
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        instead = f"the line without it, or {ascii(character)[1:-1]} inside quotes"
+        return Problem(line=line, column=column, message=f"the text holds {words}", rewrite=instead)
     size = len(text.encode())
     if size > MAX_BYTES:
         return Problem(
@@ -124,6 +149,7 @@ def _depth(tree: ast.AST) -> int | None:
     return None
 
 
+_FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _HINTS: tuple[tuple[str, str, str], ...] = (
     (r"^\s*(```|~~~)", "the lines with ``` are not part of the program", "the program alone, without ``` lines"),
     ("[\u201c\u201d\u2018\u2019]", "curly quotes are not quotes to Python", "plain quotes: \" or '"),
@@ -162,16 +188,16 @@ def _syntax(text: str, error: SyntaxError) -> Problem:
     elif isinstance(error, IndentationError):
         rewrite = "four spaces for each level, and none for the outermost lines"
     else:
-        for pattern, words, instead in _HINTS:
-            if re.search(pattern, lines[number - 1]):
-                message, rewrite = words, instead
-                break
-        else:
-            if re.search(r"^\s*```", text, re.MULTILINE):
-                number = text[: re.search(r"^\s*```", text, re.MULTILINE).end()].count("\n") + 1  # type: ignore[union-attr]
-                message, rewrite = _HINTS[0][1:]
-            elif message == "invalid syntax":
-                message = f"this line is not Python: {' '.join(lines[number - 1].split())[:80]}"
+        shown = lines[number - 1][:200]  # some of the patterns are quadratic
+        fence = _FENCE.search(text)
+        hint = next((hint for hint in _HINTS if re.search(hint[0], shown)), None)
+        if hint is not None:
+            message, rewrite = hint[1:]
+        elif fence is not None:
+            number = text.count("\n", 0, fence.start()) + 1
+            message, rewrite = _HINTS[0][1:]
+        elif message == "invalid syntax":
+            message = f"this line is not Python: {' '.join(shown.split())[:80]}"
     column = min(max(error.offset or 1, 1), len(lines[number - 1]) + 1)
     return Problem(line=number, column=column, message=message, rewrite=rewrite)
 

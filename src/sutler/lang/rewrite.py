@@ -27,7 +27,7 @@ def engine_text(source: Source, level: str) -> str | Problem:
     iterated = _iterated(source.tree)
     for node in ast.walk(source.tree):
         target, found = _edits(node, level, source, iterated)
-        if not found:
+        if target is None or not found:
             continue
         if id(target) in within and not _stands(target, source):
             text = source.segment(target)
@@ -63,7 +63,7 @@ def _is_name(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _edits(node: ast.AST, level: str, source: Source, iterated: frozenset[str]) -> tuple[ast.AST, list[Edit]]:
+def _edits(node: ast.AST, level: str, source: Source, iterated: frozenset[str]) -> tuple[ast.expr | None, list[Edit]]:
     if isinstance(node, ast.Call):
         if _is_name(node.func, "next") and node.args:
             return node, _iter(node.args[0], source, shared=_shares_parentheses(node))
@@ -81,7 +81,7 @@ def _edits(node: ast.AST, level: str, source: Source, iterated: frozenset[str]) 
         target = node.targets[0]
         if isinstance(target, ast.Name) and target.id in iterated:
             return node.value, _iter(node.value, source, shared=False)
-    return node, []
+    return None, []
 
 
 def _iter(node: ast.expr, source: Source, *, shared: bool) -> list[Edit]:
@@ -109,14 +109,13 @@ def _format_map(func: ast.Attribute, source: Source) -> list[Edit]:
     return [(line, end - size, size, "format"), (line, opening + 1, 0, "**")]
 
 
-def _stands(node: ast.AST, source: Source) -> bool:
+def _stands(node: ast.expr, source: Source) -> bool:
     """Whether the node's recorded place is right; Python 3.11 is at times wrong about places inside f-strings."""
-    segment = ast.get_source_segment(source.text, node)
     try:
-        found = quietly(lambda: ast.parse(segment or "", mode="eval")).body
+        found = quietly(lambda: ast.parse(source.exact(node), mode="eval")).body
+        return ast.dump(found) == ast.dump(node)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return ast.dump(found) == ast.dump(node)
 
 
 def _apply(source: Source, edits: list[Edit]) -> str:

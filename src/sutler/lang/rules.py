@@ -19,6 +19,7 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
     """Report every use of a tool, or of a function that calls tools, that cannot work or would hide a call."""
     reaching = uses.reaching()
     elsewhere = _imported(source.tree)
+    given = _given_lambdas(source.tree)
 
     for use in uses.tools:
         where = use.node
@@ -32,7 +33,9 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
         elif use.call is None:
             report.add(source.problem(where, *_as_value(use, source)))
         elif use.around.lambda_ is not None:
-            report.add(source.problem(where, f"a lambda cannot call the tool {use.name}", _lambda(use, source, text)))
+            report.add(
+                source.problem(where, f"a lambda cannot call the tool {use.name}", _lambda(use, given, source, text))
+            )
         elif _unsuspendable(use.around):
             _method(use, source, report)
         elif use.around.lazy is not None and not tool(use.name).read_only:
@@ -48,7 +51,7 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
         names = ", ".join(sorted(reached))
         if use.around.lambda_ is not None:
             message = f"a lambda cannot call {use.name}, which calls the tool {names}"
-            report.add(source.problem(use.node, message, _lambda(use, source, f"{use.name}(...)")))
+            report.add(source.problem(use.node, message, _lambda(use, given, source, f"{use.name}(...)")))
         elif use.given_to is not None and _calls_back(use.given_to, uses, elsewhere):
             message = f"{use.name} calls the tool {names}, so it cannot be given to {source.segment(use.given_to.func)}"
             report.add(source.problem(use.node, message, _instead_of_callback(use, source)))
@@ -62,8 +65,9 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
                     "all of its calls at once, also those that are not needed"
                 )
                 report.add(source.problem(use.node, message, _loop(use.around.lazy, source)))
+    calls = {id(use.call): use for use in uses.tools if use.call is not None}
     for use in uses.parallel:
-        _parallel(use, uses, tool, source, report)
+        _parallel(use, calls, tool, source, report)
 
 
 def _as_value(use: Use, source: Source) -> tuple[str, str]:
@@ -77,47 +81,40 @@ def _instead_of_callback(use: Use, source: Source) -> str:
     """The comprehension or loop that does what `map(f, xs)`, `filter(f, xs)` or `sorted(xs, key=f)` would."""
     given = use.given_to
     assert given is not None
-    what = given.func.attr if isinstance(given.func, ast.Attribute) else getattr(given.func, "id", "")
-    key = next((one for one in given.keywords if one.arg == "key"), None)
-    if key is not None and isinstance(key.value, ast.Name) and key.value is use.node:
-        rows = source.segment(given.func.value, 40) if isinstance(given.func, ast.Attribute) else _first(given, source)
-        return _keyed(rows, f"{use.name}(row)", what)
+    what, rows = _callee(given, source)
+    if any(keyword.arg == "key" and keyword.value is use.node for keyword in given.keywords):
+        return _keyed("row", f"{use.name}(row)", rows, what)
     if what in ("map", "filter") and len(given.args) == 2:
         rows = source.segment(given.args[1], 60)
         return f"[{use.name}(x) for x in {rows}]" if what == "map" else f"[x for x in {rows} if {use.name}(x)]"
     return f"{use.name}(...) on a line of its own, and its value passed on"
 
 
-def _first(call: ast.Call, source: Source) -> str:
-    return source.segment(call.args[0], 40) if call.args else "rows"
+def _callee(call: ast.Call, source: Source) -> tuple[str, str]:
+    """The name of the function that takes a callback, and the text of the rows that it goes over."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr, source.segment(call.func.value, 40)
+    rows = source.segment(call.args[0], 40) if call.args else "rows"
+    return (call.func.id if isinstance(call.func, ast.Name) else ""), rows
 
 
-def _keyed(rows: str, key: str, what: str) -> str:
-    taken = f"{what}(keyed, key=lambda pair: pair[0])"
-    last = (
-        "[row for _, row in sorted(keyed, key=lambda pair: pair[0])]" if what in ("sorted", "sort") else f"{taken}[1]"
-    )
-    return f"keyed = [({key}, row) for row in {rows}], then {last}"
+def _keyed(name: str, key: str, rows: str, what: str) -> str:
+    pairs = f"keyed = [({key}, {name}) for {name} in {rows}]"
+    if what in ("min", "max"):
+        return f"{pairs}, then {what}(keyed, key=lambda pair: pair[0])[1]"
+    return f"{pairs}, then [pair[1] for pair in sorted(keyed, key=lambda pair: pair[0])]"
 
 
-def _lambda(use: Use, source: Source, text: str) -> str:
+def _lambda(use: Use, given: dict[int, ast.Call], source: Source, text: str) -> str:
     lambda_ = use.around.lambda_
-    assert lambda_ is not None
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Call) or not (lambda_ in node.args or lambda_ in [k.value for k in node.keywords]):
-            continue
-        what = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        args = lambda_.args.args
-        if lambda_ in [k.value for k in node.keywords if k.arg == "key"] and len(args) == 1:
-            rows = source.segment(node.func.value, 40) if isinstance(node.func, ast.Attribute) else _first(node, source)
-            body = source.segment(lambda_.body, 60)
-            return f"keyed = [({body}, {args[0].arg}) for {args[0].arg} in {rows}], then " + (
-                "[row for _, row in sorted(keyed, key=lambda pair: pair[0])]"
-                if what in ("sorted", "sort")
-                else f"{what}(keyed, key=lambda pair: pair[0])[1]"
-            )
-        if what in ("map", "filter") and len(args) == 1 and len(node.args) == 2:
-            body, rows, name = source.segment(lambda_.body, 60), source.segment(node.args[1], 40), args[0].arg
+    call = given.get(id(lambda_))
+    if lambda_ is not None and call is not None and len(lambda_.args.args) == 1:
+        name, body = lambda_.args.args[0].arg, source.segment(lambda_.body, 60)
+        what, rows = _callee(call, source)
+        if any(keyword.arg == "key" and keyword.value is lambda_ for keyword in call.keywords):
+            return _keyed(name, body, rows, what)
+        if what in ("map", "filter") and len(call.args) == 2:
+            rows = source.segment(call.args[1], 60)
             return f"[{body} for {name} in {rows}]" if what == "map" else f"[{name} for {name} in {rows} if {body}]"
     return f"a def that returns {text}, or a loop that calls it"
 
@@ -145,6 +142,17 @@ def _method(use: Use, source: Source, report: Report) -> None:
     report.add(source.problem(use.node, message, "a method with a plain name, called as value.name()"))
 
 
+def _given_lambdas(tree: ast.Module) -> dict[int, ast.Call]:
+    """The call that takes each lambda as an argument, by the lambda's id."""
+    given: dict[int, ast.Call] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for value in [*node.args, *(keyword.value for keyword in node.keywords)]:
+                if isinstance(value, ast.Lambda):
+                    given[id(value)] = node
+    return given
+
+
 def _imported(tree: ast.Module) -> frozenset[str]:
     """Names of modules, and of what was imported from them, whose functions call back without waiting."""
     names: set[str] = set()
@@ -164,7 +172,7 @@ def _calls_back(call: ast.Call, uses: Uses, imported: frozenset[str]) -> bool:
     return False
 
 
-def _parallel(use: Use, uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Report) -> None:
+def _parallel(use: Use, calls: dict[int, Use], tool: Callable[[str], ToolSig], source: Source, report: Report) -> None:
     example = "parallel([tool(a), tool(b)]) or parallel([tool(x) for x in xs])"
     call = use.call
     if call is None:
@@ -174,25 +182,18 @@ def _parallel(use: Use, uses: Uses, tool: Callable[[str], ToolSig], source: Sour
     if not isinstance(listed, ast.List | ast.ListComp):
         report.add(source.problem(call, "parallel takes one list of tool calls, written in place", example))
         return
-    calls = {id(one.call): one for one in uses.tools if one.call is not None}
-    elements = listed.elts if isinstance(listed, ast.List) else [listed.elt]
-    for element in elements:
+    elements = {id(one): one for one in (listed.elts if isinstance(listed, ast.List) else [listed.elt])}
+    for element in elements.values():
         found = calls.get(id(element))
         if found is None:
             message = f"each element of parallel is one tool call, and {source.segment(element, 60)} is none"
             report.add(source.problem(element, message, example))
         elif not tool(found.name).read_only:
             message = f"{found.name} may change things, so it cannot run in parallel"
-            report.add(
-                source.problem(element, message, f"{source.segment(element, 80)} in a loop or on lines of their own")
-            )
-    inside = {id(node) for part in ast.walk(listed) for node in [part] if isinstance(part, ast.Call)}
-    for identity in inside & set(calls):
-        if identity not in {id(element) for element in elements}:
-            nested = calls[identity]
+            instead = f"{source.segment(element, 80)} in a loop or on lines of their own"
+            report.add(source.problem(element, message, instead))
+    for part in ast.walk(listed):
+        nested = calls.get(id(part))
+        if nested is not None and id(part) not in elements:
             message = f"{nested.name} is called inside another element of parallel"
-            report.add(
-                source.problem(
-                    nested.node, message, f"value = {source.segment(nested.call or nested.node, 60)} on a line before"
-                )
-            )
+            report.add(source.problem(nested.node, message, f"value = {source.segment(part, 60)} on a line before"))

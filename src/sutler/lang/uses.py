@@ -55,39 +55,40 @@ class Uses:
             if use.call is None or around.loop or around.lambda_ or around.method or use.name in inside:
                 many.add(use.name)
         many |= {name for name, count in counts.items() if count > 1}
-        return self._spread(many)
-
-    def _spread(self, many: set[str]) -> set[str]:
-        """What a repeated function calls, or defines, is repeated too."""
-        grown = True
-        while grown:
-            more = {use.name for use in self.functions if any(one.name in many for one in use.around.functions)}
-            more |= {
-                name
-                for name, definitions in self.defined.items()
-                for one in definitions
-                if any(outer.name in many for outer in self.around[id(one)].functions)
-            }
-            grown = not more <= many
-            many |= more
-        return many
+        # What a repeated function calls, or defines, is repeated too.
+        below: dict[str, set[str]] = {}
+        for use in self.functions:
+            for outer in use.around.functions:
+                below.setdefault(outer.name, set()).add(use.name)
+        for name, definitions in self.defined.items():
+            for one in definitions:
+                for outer in self.around[id(one)].functions:
+                    below.setdefault(outer.name, set()).add(name)
+        return _closure(many, below)
 
     def reaching(self) -> dict[str, set[str]]:
         """For each function of the program the tools that a call of it can reach."""
-        reach: dict[str, set[str]] = {name: set() for name in self.defined}
+        callers: dict[str, set[str]] = {}
+        for use in self.functions:
+            callers.setdefault(use.name, set()).update(one.name for one in use.around.functions)
+        direct: dict[str, set[str]] = {}
         for use in self.tools:
-            if use.call is not None:
-                for one in use.around.functions:
-                    reach[one.name].add(use.name)
-        grown = True
-        while grown:
-            grown = False
-            for use in self.functions:
-                for one in use.around.functions:
-                    before = len(reach[one.name])
-                    reach[one.name] |= reach[use.name]
-                    grown = grown or len(reach[one.name]) > before
+            direct.setdefault(use.name, set()).update(one.name for one in use.around.functions)
+        reach: dict[str, set[str]] = {name: set() for name in self.defined}
+        for tool, functions in direct.items():
+            for name in _closure(functions, callers):
+                reach[name].add(tool)
         return reach
+
+
+def _closure(start: set[str], step: dict[str, set[str]]) -> set[str]:
+    seen, waiting = set(start), list(start)
+    while waiting:
+        for name in step.get(waiting.pop(), ()):
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return seen
 
 
 class Walker:
