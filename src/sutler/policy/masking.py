@@ -33,7 +33,7 @@ _PIECES = _words(
     """bos cls completion continuation cursor end eos first input last mask max min next num output pad page prompt
     sep start stop sync total unk word"""
 )
-_SCALARS = (int, float, bool, type(None))
+_SCALARS = (float, bool, type(None))
 _DEEPEST = 100
 
 
@@ -100,6 +100,9 @@ class Masker:
             elif type(value) is str:
                 if pattern is not None and pattern.search(value):
                     break
+            elif type(value) is int:
+                if pattern is not None and _number_matches(pattern, value):
+                    break
             elif type(value) not in _SCALARS:
                 break
         else:
@@ -110,7 +113,7 @@ class Masker:
     def value(self, value: Any) -> Any:
         """A result: only registered values are masked in it, wherever in its strings they stand."""
         pattern = self.secrets.pattern
-        return value if pattern is None or type(value) in _SCALARS else _Walk(None, pattern).value(value)
+        return value if pattern is None else _Walk(None, pattern).value(value)
 
     def step(
         self, args: Mapping[str, Any], result: Any, schema: Mapping[str, Any] | None = None
@@ -123,7 +126,7 @@ class Masker:
         pattern = self.secrets.pattern
         if shown is not args and (own := _secret_strings(args, shown)):
             pattern = _pattern({*own, *self.secrets._values})  # pyright: ignore[reportPrivateUsage]  # same module
-        seen = result if pattern is None or type(result) in _SCALARS else _Walk(None, pattern).value(result)
+        seen = result if pattern is None else _Walk(None, pattern).value(result)
         return shown, seen, shown is not args or seen is not result
 
     def _marked_in(self, schema: Mapping[str, Any] | None) -> frozenset[str]:
@@ -172,8 +175,10 @@ class _Walk:
             text = bytes(value).decode("latin-1")
             masked = _replace(self.pattern, text)
             return value if masked is text else masked.encode("latin-1")
-        if self.pattern is None or isinstance(value, _SCALARS):
+        if self.pattern is None or value is None or isinstance(value, (bool, float)):
             return value
+        if isinstance(value, int):
+            return MASK if _number_matches(self.pattern, value) else value
         return MASK if self.pattern.search(_repr(value)) else value
 
     def _container(self, value: Any) -> Any:
@@ -197,6 +202,11 @@ class _Walk:
 def _replace(pattern: re.Pattern[str], text: str) -> str:
     """The same object when nothing matches."""
     return pattern.sub(MASK, text) if pattern.search(text) else text
+
+
+def _number_matches(pattern: re.Pattern[str], number: int) -> bool:
+    """A secret of digits, such as a PIN, that was turned into a number."""
+    return number.bit_length() < 256 and pattern.fullmatch(str(number)) is not None
 
 
 def _repr(value: object) -> str:

@@ -29,7 +29,7 @@ class _Picture:
             self.left -= 2 + value.bit_length() // 3
             return value if value.bit_length() < 256 else f"<integer of {value.bit_length()} bits>"
         if isinstance(value, str):
-            return self._text(value, "characters")
+            return self._text(value)
         if isinstance(value, (bytes, bytearray)):
             self.left -= 20
             return f"<{len(value)} bytes>"
@@ -38,27 +38,31 @@ class _Picture:
         if isinstance(value, (list, tuple, set, frozenset)):
             return self._items(cast(list[Any], value), depth)
         try:
-            return self._text(repr(value), "characters")
+            return self._text(repr(value))
         except Exception as error:
-            return self._text(f"<{type(value).__name__} whose repr raised {type(error).__name__}>", "characters")
+            return self._text(f"<{type(value).__name__} whose repr raised {type(error).__name__}>")
 
-    def _text(self, text: str, unit: str) -> str:
+    def _text(self, text: str) -> str:
         room = max(self.left, 0)
         self.left -= len(text) + 2
-        return text if len(text) <= room else f"{text[:room]}... (+{len(text) - room} {unit})"
+        return text if len(text) <= room else f"{text[:room]}... (+{len(text) - room} characters)"
 
     def _table(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown: dict[str, Any] = {}
+        self.left -= 4
         for key, item in value.items():
             if self.left <= 0 or depth >= _DEEPEST:
                 shown["..."] = f"+{len(value) - len(shown)} keys"
                 break
-            name = self._text(str(key), "characters")
+            name = self._text(str(key))
+            while name in shown:
+                name += "'"  # two keys that look alike here are still two
             shown[name] = self.of(item, depth + 1)
         return shown
 
     def _items(self, value: list[Any], depth: int) -> list[Any]:
         shown: list[Any] = []
+        self.left -= 4
         for item in value:
             if self.left <= 0 or depth >= _DEEPEST:
                 shown.append(f"... (+{len(value) - len(shown)} items)")
