@@ -1,8 +1,8 @@
 """Drives one program from its first call to its end, on whatever thread is free to do so.
 
 A sync tool runs right on the driving thread. If it passes its deadline another thread takes the waiting program
-over and goes on with a timeout; the first thread finds that out when its tool returns at last, and ends. So a tool can hang, a
-program cannot.
+over and goes on with a timeout; the first thread finds that out when its tool returns at last, and ends. So a
+tool can hang, a program cannot.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ..inventory import Inventory, Row
 from ..lang import Param, ToolSig
-from ..schema.names import safe_parameters
+from ..schema.names import parameter_names
 from ..spec import ToolSpec
 
 
@@ -37,10 +37,16 @@ class Signatures(Mapping[str, ToolSig]):
         return len(self._inventory.program)
 
 
+def _other(spellings: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """How a program spells a parameter whose real name is no legal keyword."""
+    spelling = spellings.get(name, name)
+    return (spelling,) if spelling != name else ()
+
+
 def signature_of(name: str, spec: ToolSpec) -> ToolSig:
-    spellings = safe_parameters(spec)
+    spellings = {real: spelling for spelling, real in parameter_names(arg.name for arg in spec.args).items()}
     params = tuple(
-        Param(name=arg.name, required=arg.required, type=arg.type, accepts=tuple(spellings.get(arg.name, ())))
+        Param(name=arg.name, required=arg.required, type=arg.type, accepts=_other(spellings, arg.name))
         for arg in spec.args
     )
     return ToolSig(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
@@ -93,7 +93,7 @@ def uninstall() -> None:
 
 
 @contextmanager
-def captured() -> Iterator[Prints]:
+def captured() -> Generator[Prints]:
     """Collects what this context prints inside the block."""
     if not isinstance(sys.stdout, _Router):  # the host swapped sys.stdout since; what it set stays underneath
         with _lock:

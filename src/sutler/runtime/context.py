@@ -14,7 +14,8 @@ class ToolContext(Mapping[str, Any]):
 
     client, discussion: what the host set, or None. workspace: the run's folder.
     emit_progress(text, fraction=None): tells the host.
-    call_tool(name, arguments): calls another tool under the same policy and limits and gives the LCP wrapper (a dict); in an async tool it is awaited.
+    call_tool(name, arguments): calls another tool under the same policy and limits and gives the LCP wrapper (a
+    dict); in an async tool it is awaited.
     """
 
     __slots__ = ("call_tool", "client", "discussion", "emit_progress", "workspace")

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from ..errors import ClosedError, LimitExceeded
 from ..inventory import Inventory, Row
 from ..policy.approvals import Approvals
-from ..results import size_of
+from ..results.size import size_of
 from ..sources.code import CodeToolSource
 from ..sources.functions import FunctionSource
-from ..spec import ToolResult
 from ..toolbox import Toolbox
-from ..workspace import Workspace, WorkspaceThreads, per_thread_cwd
+from ..workspace.cwd import per_thread_cwd
+from ..workspace.root import Workspace
+from ..workspace.threads import WorkspaceThreads
 from . import capture
 from .calls import Calls
 from .context import HOST_PARAMETERS, ToolContext
@@ -180,17 +181,16 @@ class Core:
         del timeout
         return not self.inventory().unavailable
 
-    def check_size(self, result: ToolResult) -> None:
-        """Raises LimitExceeded when a result is larger than `output_bytes`."""
-        self.check_output(result.output, "the result")
-
-    def check_output(self, value: Any, what: str) -> None:
+    def check_output(self, value: Any, what: str) -> int:
+        """The size in bytes, about. Raises LimitExceeded when it is over `output_bytes`."""
         limit = self.limits.output_bytes
-        if size_of(value, limit) > limit:
+        size = size_of(value, limit)
+        if size > limit:
             raise LimitExceeded(
                 f"{what} is larger than {limit:,} bytes; return less, or raise limits.output_bytes",
                 limit="output_bytes",
             )
+        return size
 
     def keep_output(self, call_id: str, output: Any) -> str:
         """Keeps a whole output for later reading; the handle names it."""

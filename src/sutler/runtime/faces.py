@@ -14,6 +14,7 @@ from ..lang import Checked
 from ..policy.levels import Level, Policy
 from ..programs.plan import PlannedProgram
 from ..results import preview
+from ..results.view import MODEL_SEES
 from ..schema.dialects import export
 from ..spec import RunResult, ToolResult, ToolSpec
 from ..toolbox import Toolbox
@@ -145,7 +146,7 @@ class Face:
         """Takes tools of code text away; how many."""
         return self.core.code.unregister(prefix)
 
-    def model_text(self, result: ToolResult, *, limit: int = 20_000) -> str:
+    def model_text(self, result: ToolResult, *, limit: int = MODEL_SEES) -> str:
         """What a model should see of a result: all of it, or head, tail and the handle for read_output."""
         shown = result.output if result.error is None else f"error: {result.error}"
         text, cut = preview(shown, limit)

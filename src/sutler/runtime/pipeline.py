@@ -2,7 +2,7 @@
 
 `open` never raises for a bad call: it leaves the failure on the ticket. `authorize` asks the person when policy says
 so. `perform` runs the tool on the present thread, `perform_async` on the present loop; both give (value, failure) and
-never raise for what a tool does. `complete` makes the result and the record; only whoever won `ticket.claim()` calls it.
+never raise for what a tool does. `complete` makes the result and the record; only whoever won `ticket.claim()` does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError
 from ..policy.approvals import nobody
-from ..results import failure, normalize
+from ..results import failure, interpret
+from ..results.view import MODEL_SEES
 from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.watchdog import Deadline
 from .capture import captured
@@ -29,7 +30,7 @@ from .ticket import Ticket
 if TYPE_CHECKING:
     from .core import Core
 
-Performed = tuple[Any, ToolCallError | None]
+Performed = tuple[tuple[ToolResult, Any] | None, ToolCallError | None]  # (result, what a program gets), or a failure
 
 _OURS = str(Path(__file__).parent)
 
@@ -154,11 +155,11 @@ class Pipeline:
                 try:
                     arguments = self._core.injected(ticket, is_async=False)
                     if tool.place == "worker":
-                        return self._core.workers.call(ticket, arguments), None
+                        return self._read(ticket, self._core.workers.call(ticket, arguments)), None
                     value = tool.resolve()(**arguments)
                     if inspect.isawaitable(value):
                         value = self._core.places.await_for(ticket, value)
-                    return value, None
+                    return self._read(ticket, value), None
                 except ToolCallError as error:
                     return None, error
                 except BaseException as error:
@@ -178,7 +179,7 @@ class Pipeline:
                 try:
                     fn = tool.resolve()
                     value = await fn(**self._core.injected(ticket, is_async=True))
-                    return value, None
+                    return self._read(ticket, value), None
                 except ToolCallError as error:
                     return None, error
                 except asyncio.CancelledError:
@@ -190,20 +191,23 @@ class Pipeline:
         finally:
             current_frame.reset(token)
 
+    def _read(self, ticket: Ticket, value: Any) -> tuple[ToolResult, Any]:
+        """What the tool returned, read once, where the tool ran: a generator it returned runs under its deadline."""
+        core = self._core
+        read = interpret(value, ticket.spec, root=core.workspace.root)
+        ticket.large = core.check_output(read[0].output, "the result") > MODEL_SEES
+        return read
+
     def complete(self, ticket: Ticket, performed: Performed) -> ToolResult:
         """The result of a call that this thread has claimed, and its one record."""
-        value, error = performed
-        core = self._core
-        if error is None and ticket.tool is not None:
-            try:
-                result = normalize(value, ticket.spec, root=core.workspace.root)
-                core.check_size(result)
-            except ToolCallError as late:
-                result = failure(late)
+        read, error = performed
+        if read is not None:
+            result, ticket.value = read
         else:
             result = failure(error if error is not None else ToolError("the call ended without a result"))
-        result = _stamped(result, ticket)
-        core.recorder.done(ticket, result)
+        handle = self._core.keep_output(ticket.call_id, result.output) if ticket.large else None
+        result = _stamped(result, ticket, handle)
+        self._core.recorder.done(ticket, result)
         self._tell(ticket, "call_finished", {"success": result.success, "duration": result.duration})
         return result
 
@@ -226,7 +230,7 @@ def _enter(ticket: Ticket, core: Core, *, on_thread: bool) -> Any:
     return current_frame.set(frame)
 
 
-def _stamped(result: ToolResult, ticket: Ticket) -> ToolResult:
+def _stamped(result: ToolResult, ticket: Ticket, handle: str | None) -> ToolResult:
     # built by hand: dataclasses.replace costs four times as much, on every call
     return ToolResult(
         success=result.success,
@@ -242,7 +246,7 @@ def _stamped(result: ToolResult, ticket: Ticket) -> ToolResult:
         stdout=ticket.stdout,
         traceback=result.traceback,
         duration=time.monotonic() - ticket.began,
-        handle=result.handle,
+        handle=handle,
     )
 
 

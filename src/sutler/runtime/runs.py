@@ -25,6 +25,7 @@ from ..store import RunRecord
 from ..workspace.watchdog import Deadline
 from .events import Event, tell
 from .frames import CallBudget, Frame, RunState, current_frame
+from .program_call import open_call
 
 if TYPE_CHECKING:
     from .core import Core
@@ -186,7 +187,7 @@ class Runs:
         )
         going.driver = driver = Driver(
             session,
-            begin=lambda call: core.calls.from_program(call, state),
+            begin=lambda call: open_call(core.calls, call, state),
             spawn=core.threads.submit,
             abandon=core.threads.abandon,
             deadline=state.deadline,

@@ -25,7 +25,7 @@ def build_toolbox(core: Core) -> Toolbox:
     for source in open_folders(
         settings.tool_folders,
         host_configs=settings.host_tool_configs,
-        confirm_handler=core.approvals.library_handler(core.policy),
+        confirm_handler=core.library_confirm,
         user_interaction_handler=options.user_interaction_handler,
     ):
         toolbox.add_source(source)

@@ -33,6 +33,7 @@ class Ticket:
         "decision",
         "error",
         "host",
+        "large",
         "line",
         "name",
         "notes",
@@ -45,6 +46,7 @@ class Ticket:
         "stdout",
         "step",
         "tool",
+        "value",
     )
 
     def __init__(
@@ -75,6 +77,8 @@ class Ticket:
         self.notes: tuple[str, ...] = ()
         self.error: ToolCallError | None = None
         self.stdout = ""
+        self.large = False  # more than a model is shown at once
+        self.value: Any = None  # what a program gets of the result
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None
         self.abandon: Callable[[], object] | None = None
