@@ -21,6 +21,7 @@ from ..policy.approvals import nobody
 from ..results import failure, interpret
 from ..results.view import MODEL_SEES
 from ..spec import Decision, ToolCall, ToolResult
+from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
 from .capture import captured
 from .events import Event, tell
@@ -150,6 +151,7 @@ class Pipeline:
         tool = ticket.tool
         assert tool is not None
         token = _enter(ticket, self._core, on_thread=True)
+        place = workspace_here.set(self._core.workspace)
         try:
             with captured() as prints:
                 try:
@@ -167,6 +169,7 @@ class Pipeline:
                 finally:
                     ticket.stdout = prints.text or ticket.stdout
         finally:
+            workspace_here.reset(place)
             current_frame.reset(token)
 
     async def perform_async(self, ticket: Ticket) -> Performed:
@@ -174,6 +177,7 @@ class Pipeline:
         tool = ticket.tool
         assert tool is not None
         token = _enter(ticket, self._core, on_thread=False)
+        place = workspace_here.set(self._core.workspace)
         try:
             with captured() as prints:
                 try:
@@ -189,6 +193,7 @@ class Pipeline:
                 finally:
                     ticket.stdout = prints.text
         finally:
+            workspace_here.reset(place)
             current_frame.reset(token)
 
     def _read(self, ticket: Ticket, value: Any) -> tuple[ToolResult, Any]:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 _MAX_PATH = 4_095  # bytes; what Linux takes, the smallest common bound
@@ -81,6 +82,10 @@ class Workspace:
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.root)!r})"
+
+
+# The workspace of the call that runs in this context; None outside a call.
+current: ContextVar[Workspace | None] = ContextVar("sutler_workspace", default=None)
 
 
 def resolve_safe_path(name: str | os.PathLike[str]) -> Path:
