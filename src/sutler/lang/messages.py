@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from itertools import islice
 
@@ -148,6 +147,8 @@ def short(name: str) -> str:
 
 def closest(name: str, among: Iterable[str]) -> str:
     """The name most like `name`, or an empty string when none is near."""
+    import difflib  # only a wrong program needs it
+
     if len(name) > MAX_COMPARED:
         return ""
     names = [one for one in islice(among, 5000) if one and len(one) <= MAX_COMPARED]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import threading
-import tokenize
-import unicodedata
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -204,6 +201,10 @@ def _syntax(text: str, error: SyntaxError) -> Problem:
 
 def _confusable(source: Source) -> Problem | None:
     """Python folds look-alike letters in names, so a name could read unlike what it does."""
+    import io
+    import tokenize  # like the others, needed only by programs that are not ASCII
+    import unicodedata
+
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source.text).readline))
     except (tokenize.TokenError, SyntaxError):

@@ -66,8 +66,9 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
                 )
                 report.add(source.problem(use.node, message, _loop(use.around.lazy, source)))
     calls = {id(use.call): use for use in uses.tools if use.call is not None}
+    indirect = {id(use.call): use for use in uses.functions if use.call is not None and reaching[use.name]}
     for use in uses.parallel:
-        _parallel(use, calls, tool, source, report)
+        _parallel(use, calls, indirect, tool, source, report)
 
 
 def _as_value(use: Use, source: Source) -> tuple[str, str]:
@@ -172,7 +173,14 @@ def _calls_back(call: ast.Call, uses: Uses, imported: frozenset[str]) -> bool:
     return False
 
 
-def _parallel(use: Use, calls: dict[int, Use], tool: Callable[[str], ToolSig], source: Source, report: Report) -> None:
+def _parallel(
+    use: Use,
+    calls: dict[int, Use],
+    indirect: dict[int, Use],
+    tool: Callable[[str], ToolSig],
+    source: Source,
+    report: Report,
+) -> None:
     example = "parallel([tool(a), tool(b)]) or parallel([tool(x) for x in xs])"
     call = use.call
     if call is None:
@@ -193,7 +201,7 @@ def _parallel(use: Use, calls: dict[int, Use], tool: Callable[[str], ToolSig], s
             instead = f"{source.segment(element, 80)} in a loop or on lines of their own"
             report.add(source.problem(element, message, instead))
     for part in ast.walk(listed):
-        nested = calls.get(id(part))
+        nested = calls.get(id(part)) or indirect.get(id(part))
         if nested is not None and id(part) not in elements:
             message = f"{nested.name} is called inside another element of parallel"
             report.add(source.problem(nested.node, message, f"value = {source.segment(part, 60)} on a line before"))
