@@ -66,7 +66,7 @@ class MemoryStore:
         step.key = _KEPT
         with self._lock:
             self._steps.append(step)
-            if len(self._steps) > self._most_steps:
+            if len(self._steps) > self._most_steps or self._bytes > self._most_bytes:
                 self._forget_oldest()
 
     def step_done(self, step: StepRecord) -> None:

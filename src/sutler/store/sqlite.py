@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -55,7 +56,7 @@ class SqliteStore:
         self._masks = masks
         self._flush_seconds, self._busy_seconds = flush_seconds, busy_seconds
         self._pid = os.getpid()
-        self._names = (f"{secrets.token_hex(8)}-{number}" for number in count())
+        self._prefix, self._numbers = secrets.token_hex(8), count()
         self._lock = Lock()  # the connection's
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
@@ -79,13 +80,13 @@ class SqliteStore:
 
     def step_started(self, step: StepRecord) -> None:
         self._here()
-        step.key = step.key or next(self._names)
+        step.key = step.key or self._new_key()
         if step.writes:
             self._write(rows.step_row(step, self._masks), durable=True)
 
     def step_done(self, step: StepRecord) -> None:
         self._here()
-        step.key = step.key or next(self._names)
+        step.key = step.key or self._new_key()
         step.state = "done"
         row = rows.step_row(step, self._masks)
         if step.writes:
@@ -94,7 +95,7 @@ class SqliteStore:
             self._enqueue(row)
 
     def event(self, kind: str, payload: Mapping[str, Any]) -> None:
-        self._write(rows.event_row(kind, payload, time.time(), self._masks), durable=True, keep=True)
+        self._write(rows.event_row(kind, payload, time.time(), self._masks), durable=True)
 
     def runs(self, limit: int = 20, status: StoredStatus | None = None) -> list[RunRecord]:
         where, values = ("", ()) if status is None else (" WHERE status = ?", (status,))
@@ -128,7 +129,7 @@ class SqliteStore:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
-        atexit.unregister(self.close)
+        atexit.unregister(self._close_at_exit)
         self._stop.set()
         self._wake.set()
         if self._flusher is not None:
@@ -140,6 +141,15 @@ class SqliteStore:
         finally:
             with self._lock:
                 self._disconnect()
+
+    def _new_key(self) -> str:
+        return f"{self._prefix}-{next(self._numbers)}"
+
+    def _close_at_exit(self) -> None:
+        try:
+            self.close()
+        except StoreError as error:
+            print(f"sutler: {error}", file=sys.stderr)
 
     def _here(self) -> None:
         """SQLite connections and threads do not cross a fork, and nothing is taken after close."""
@@ -169,7 +179,7 @@ class SqliteStore:
             self._queued_bytes += _size(row)
             if self._flusher is None:
                 self._flusher = Thread(target=self._flush_now_and_then, name="sutler-store", daemon=True)
-                atexit.register(self.close)
+                atexit.register(self._close_at_exit)
                 self._flusher.start()
         if not self._wake.is_set():
             self._wake.set()
