@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..errors import InvalidArguments
 from ..schema.convert import converter
@@ -35,8 +35,9 @@ class Bound:
         for parameter in parameters:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 self._positional.append(parameter)
-            if isinstance(parameter.default, _MUTABLE):
-                self._mutable[parameter.name] = parameter.default
+            default: Any = parameter.default
+            if isinstance(default, _MUTABLE):
+                self._mutable[parameter.name] = cast("object", default)
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         given = dict(arguments)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
-from ..spec import ToolSpec
+from ..spec import Grade, GradeFrom, Origin, ToolSpec
 
 LAZY = ("description", "input_schema", "output_schema", "hidden", "untyped", "docs", "notes")
 _PENDING = "_pending"
@@ -65,11 +65,17 @@ class LazyToolSpec(ToolSpec):
 
     def with_origin(self, **changes: Any) -> ToolSpec:
         """As in ToolSpec, without looking at the lazy half."""
-        from dataclasses import replace
+        return self._with(origin=replace(self.origin, **changes))
 
+    def with_grade(self, grade: Grade, grade_from: GradeFrom = "override") -> ToolSpec:
+        """As in ToolSpec, without looking at the lazy half."""
+        return self._with(grade=grade, grade_from=grade_from)
+
+    def _with(self, **changes: Any) -> ToolSpec:
         made: LazyToolSpec = object.__new__(LazyToolSpec)
         made.__dict__.update(self.__dict__)
-        made.__dict__["origin"] = replace(self.origin, **changes)
+        made.__dict__.update(changes)
+        made.__dict__.pop("digest", None)  # it covers the grade
         return made
 
     def __eq__(self, other: object) -> bool:
@@ -93,8 +99,6 @@ def _rebuilt(values: dict[str, Any]) -> ToolSpec:
 
 
 def _defaults() -> dict[str, Any]:
-    from ..spec import Origin
-
     plain = ToolSpec(name="", origin=Origin(source="", kind="library"))
     return {name: value for name, value in plain.__dict__.items() if name not in {*LAZY, "name", "origin", "meta"}}
 

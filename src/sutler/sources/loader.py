@@ -108,6 +108,11 @@ class LibraryLoader:
                     ready.version = self._version
         return bool(changed)
 
+    @property
+    def handlers(self) -> list[str]:
+        """The names of the handlers that the host has given."""
+        return [name for name, handler in self._handlers.items() if handler is not None]
+
     def set_confirm_handler(self, handler: Callable[..., Any] | None) -> None:
         self._swap("confirm_handler", handler)
 
@@ -122,6 +127,13 @@ class LibraryLoader:
                 setter(handler)
             elif hasattr(ready.module, f"_{name.upper()}"):
                 setattr(ready.module, f"_{name.upper()}", handler)
+
+    def close(self) -> None:
+        """Forget the modules of the files that were loaded; a later call imports them afresh."""
+        with self._lock:
+            ready, self._ready = list(self._ready.values()), {}
+        if ready:
+            self._modules.package(self.directory).forget([one.module.__name__ for one in ready])
 
     # ------------------------------------------------------------------ loading
 

@@ -1,0 +1,243 @@
+"""A library in a worker process: the same loader, with the host's handlers and objects as proxies (LCP-16).
+
+The host side turns what it would inject into plain marks (`outgoing`), the child turns marks into proxies. A proxy asks
+by name: confirm_handler(source, script_label, argv), user_interaction_handler(request), emit_progress(text, fraction),
+call_tool(name, arguments), and object(parameter, path, args, kwargs) for client and discussion, which the host answers
+with `answer_for_object`. What cannot cross is refused with the parameter's name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import ToolUnavailable
+from .loader import LibraryLoader
+from .modules import PrivateModules
+
+if TYPE_CHECKING:
+    from ..workspace.worker_main import Host
+
+ENTRY = f"{__name__}:worker_entry"
+HANDLERS = ("confirm_handler", "user_interaction_handler")
+OBJECTS = ("lollms_client_instance", "discussion_instance")
+_MARK = "$sutler_host"
+
+
+def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mapping[str, Any]], Any]:
+    """Serve one library in this process.
+
+    payload: stem, directory, tools {name: [file, function]}, configs by stem, handlers (those the host has).
+    The handle takes a tool's name and its arguments, marks included; `@configure` takes {"configs": ...} instead.
+    """
+    handlers = {name: _handler(name, host) for name in HANDLERS if name in payload["handlers"]}
+    loader = LibraryLoader(
+        stem=payload["stem"],
+        directory=Path(payload["directory"]),
+        modules=PrivateModules(),
+        configs=_incoming(payload["configs"], host),
+        **handlers,
+    )
+    runners = {
+        name: loader.runner(Path(file), function, where=file) for name, (file, function) in payload["tools"].items()
+    }
+    loop = _Loop()
+
+    def handle(method: str, arguments: Mapping[str, Any]) -> Any:
+        if method == "@configure":
+            return loader.configure(_incoming(arguments["configs"], host))
+        if method not in runners:
+            raise ToolUnavailable(f"library {payload['stem']} has no tool {method} in this worker process")
+        given = {name: _incoming(value, host) for name, value in arguments.items()}
+        value = runners[method](**given)
+        return loop.run(value) if inspect.isawaitable(value) else value
+
+    return handle
+
+
+class _Loop:
+    """One event loop for all async tools of the worker, made when the first comes: what they open stays usable."""
+
+    def __init__(self) -> None:
+        self._runner: Any = None
+
+    def run(self, value: Awaitable[Any]) -> Any:
+        import asyncio
+
+        async def wait() -> Any:
+            return await value
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(wait())
+
+
+# ---------------------------------------------------------------------- the host's side
+
+
+def outgoing(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for a worker: what the host injected becomes marks. ToolUnavailable names what cannot cross."""
+    sent = dict(arguments)
+    for name in (*OBJECTS, "user_interaction_handler", "tool_context"):
+        if name in sent:
+            sent[name] = _outgoing(name, sent[name])
+    return sent
+
+
+def _outgoing(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name == "user_interaction_handler" and callable(value):
+        return {_MARK: name}
+    if name in OBJECTS:
+        return {_MARK: "object", "parameter": name, "plain": _plain_attributes(value)}
+    if callable(getattr(value, "emit_progress", None)) and callable(getattr(value, "call_tool", None)):
+        return {
+            _MARK: name,
+            "workspace": str(getattr(value, "workspace", "")),
+            "client": _outgoing(OBJECTS[0], getattr(value, "client", None)),
+            "discussion": _outgoing(OBJECTS[1], getattr(value, "discussion", None)),
+        }
+    if _is_plain(value):
+        return value
+    raise ToolUnavailable(
+        f"the parameter `{name}` holds a {type(value).__qualname__}, which cannot reach a worker process"
+        " (give plain data, or run the library in a thread)"
+    )
+
+
+def answer_for_object(target: Any, path: list[str], args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a proxy in the child asked of the client or the discussion: the call of a public method, at any depth."""
+    for name in path:
+        if name.startswith("_"):
+            raise ToolUnavailable(f"a tool in a worker process may not reach the private name {name!r}")
+        target = getattr(target, name)
+    return target(*args, **kwargs)
+
+
+def _plain_attributes(value: Any) -> dict[str, Any]:
+    held: dict[str, Any] = dict(getattr(value, "__dict__", {}))
+    return {name: one for name, one in held.items() if not name.startswith("_") and _is_plain(one)}
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def outgoing_configs(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Configs as they go to a worker: handlers become marks; what else is not plain is refused with its key."""
+    sent: dict[str, dict[str, Any]] = {}
+    for stem, config in configs.items():
+        sent[stem] = {}
+        for key, value in config.items():
+            if key in HANDLERS and callable(value):
+                sent[stem][key] = {_MARK: key}
+            elif _is_plain(value):
+                sent[stem][key] = value
+            else:
+                raise ToolUnavailable(
+                    f"host_tool_configs.{stem}.{key} holds a {type(value).__qualname__}, which cannot reach a worker"
+                    " process (give plain data, or run the library in a thread)"
+                )
+    return sent
+
+
+# ---------------------------------------------------------------------- the child's side
+
+
+def _incoming(value: Any, host: Host) -> Any:
+    if isinstance(value, list):
+        return [_incoming(item, host) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    held = cast("dict[str, Any]", value)
+    match held.get(_MARK):
+        case None:
+            return {key: _incoming(item, host) for key, item in held.items()}
+        case "tool_context":
+            return WorkerContext(
+                client=_incoming(held["client"], host),
+                discussion=_incoming(held["discussion"], host),
+                workspace=Path(held["workspace"]),
+                emit_progress=_progress(host),
+                call_tool=_tool_call(host),
+            )
+        case "object":
+            return RemoteObject(host, held["parameter"], held["plain"])
+        case name:
+            return _handler(name, host)
+
+
+def _progress(host: Host) -> Callable[..., Any]:
+    def emit_progress(text: object, fraction: float | None = None) -> Any:
+        return host.request("emit_progress", {"text": str(text), "fraction": fraction})
+
+    return emit_progress
+
+
+def _tool_call(host: Host) -> Callable[..., Any]:
+    def call_tool(name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return host.request("call_tool", {"name": name, "arguments": {**(arguments or {}), **more}})
+
+    return call_tool
+
+
+def _handler(name: str, host: Host) -> Callable[..., Any]:
+    if name == "confirm_handler":
+
+        def confirm(source: str, script_label: str = "", argv: list[Any] | None = None) -> tuple[str, str]:
+            answer = host.request(name, {"source": source, "script_label": script_label, "argv": argv})
+            return tuple(answer)
+
+        return confirm
+
+    def ask(request: Mapping[str, Any]) -> Any:
+        return host.request(name, {"request": dict(request)})
+
+    return ask
+
+
+class WorkerContext(Mapping[str, Any]):
+    """The host's `tool_context`, by attribute and as a mapping, in a worker process."""
+
+    def __init__(self, **held: Any) -> None:
+        self.__dict__.update(held)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"tool_context has no {name!r}; it has {', '.join(self)}")
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+
+class RemoteObject:
+    """The host's client or discussion: plain attributes as at the begin of the call, methods called in the host."""
+
+    def __init__(self, host: Host, parameter: str, plain: Mapping[str, Any], path: tuple[str, ...] = ()) -> None:
+        self._host = host
+        self._parameter = parameter
+        self._path = path
+        self.__dict__.update(plain)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{self._parameter} in a worker process has no private name {name!r}")
+        return RemoteObject(self._host, self._parameter, {}, (*self._path, name))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._host.request(
+            "object", {"parameter": self._parameter, "path": list(self._path), "args": list(args), "kwargs": kwargs}
+        )

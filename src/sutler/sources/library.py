@@ -1,0 +1,393 @@
+"""Folders of plain Python files as sources of tools: one source per library (LIB-01 to LIB-05, LIB-07, LIB-10).
+
+Nothing is imported until a tool is called: everything shown of a library is read from its text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import SourceError, ToolUnavailable
+from ..schema.decorator import grade_of
+from ..schema.from_source import FoundTool, SyntaxProblem, describe
+from ..spec import UNDECLARED, Isolation, Origin, ToolAnnotations, ToolSpec
+from .base import FOLDERS, Duplicate, Quarantined, ToolSource
+from .cache import FileScan, FolderCache, cache_dir, read_text
+from .lazy import Pending, lazy_spec
+from .loader import LibraryLoader
+from .modules import PrivateModules, stamp
+from .scanfolder import LibraryFiles, ToolFile, list_folder
+
+Configs = Mapping[str, Mapping[str, Any]]
+Handler = Callable[..., Any]
+
+# Their thread pools are made once and keep the directory of the process: only a process of its own helps (DESIGN 4).
+KEEP_THE_PROCESS_CWD = frozenset({"polars"})
+
+_TURNED_ON = frozenset({"true", "1", "yes", "on"})
+_UNDECLARED: Mapping[str, Any] = {"grade": UNDECLARED, "grade_from": "undeclared", "annotations": ToolAnnotations()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryInfo:
+    """What a library says of itself in its TOOL_LIBRARY_* constants (LIB-05), read without running it.
+
+    name: TOOL_LIBRARY_NAME, else the stem. load_flag: the key of its host config that turns it on; None when it is on
+    anyway. stems: the keys of host_tool_configs that reach it.
+    """
+
+    stem: str
+    name: str
+    description: str = ""
+    icon: str = ""
+    aliases: tuple[str, ...] = ()
+    load_flag: str | None = None
+    directory: Path
+    files: tuple[Path, ...] = ()
+    stems: tuple[str, ...] = ()
+
+
+class LibraryToolSource:
+    """One library. Its id is its stem; of two tools of one name in its files the first found is used.
+
+    providers: (file, function) of each function that writes part of a prompt (LIB-04); never tools.
+    """
+
+    precedence = FOLDERS
+
+    def __init__(
+        self,
+        library: LibraryFiles,
+        scans: Mapping[str, FileScan],
+        *,
+        modules: PrivateModules,
+        host_configs: Configs | None = None,
+        confirm_handler: Handler | None = None,
+        user_interaction_handler: Handler | None = None,
+    ) -> None:
+        self._library = library
+        self._files = [(file, scans[file.relative]) for file in library.files]
+        self._tools: dict[str, tuple[ToolFile, FoundTool]] | None = None
+        self.info = _info(library, [held for _, held in self._files])
+        self._configs = _relevant(self.info.stems, host_configs)
+        self._loader = LibraryLoader(
+            stem=library.stem,
+            directory=library.directory,
+            modules=modules,
+            configs=self._configs,
+            confirm_handler=confirm_handler,
+            user_interaction_handler=user_interaction_handler,
+        )
+        self.duplicates: tuple[Duplicate, ...] = ()
+        self.quarantined: tuple[Quarantined, ...] = ()
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self._library.stem
+
+    @property
+    def providers(self) -> tuple[tuple[Path, str], ...]:
+        return tuple((file.path, name) for file, held in self._files for name in held.scan.providers)
+
+    # ------------------------------------------------------------------ on or off
+
+    def available(self) -> bool:
+        flag = self.info.load_flag
+        if flag is None:
+            return True
+        value = self._configs.get(self.name, {}).get(flag)
+        return value.strip().lower() in _TURNED_ON if isinstance(value, str) else bool(value)
+
+    @property
+    def reason(self) -> str:
+        flag = self.info.load_flag
+        if flag is None or self.available():
+            return ""
+        return (
+            f"library {self.name} stays off until the host turns it on: set {flag} = true in"
+            f" [host_tool_configs.{self.name}]"
+        )
+
+    def configure(self, host_configs: Configs) -> None:
+        """The host's new configs, by stem. Loaded files whose own changed are initialized again at their next call."""
+        self._configs = _relevant(self.info.stems, host_configs)
+        self._loader.configure(self._configs)
+
+    def set_confirm_handler(self, handler: Handler | None) -> None:
+        self._loader.set_confirm_handler(handler)
+
+    def set_user_interaction_handler(self, handler: Handler | None) -> None:
+        self._loader.set_user_interaction_handler(handler)
+
+    # ------------------------------------------------------------------ finding
+
+    def discover(self) -> list[ToolSpec]:
+        """The tools, primary file first, each file in its own order. Schemas are made when somebody looks at one."""
+        isolation: Isolation | None = None
+        if any(not KEEP_THE_PROCESS_CWD.isdisjoint(held.scan.imports) for _, held in self._files):
+            isolation = "process"
+        specs: list[ToolSpec] = []
+        tools: dict[str, tuple[ToolFile, FoundTool]] = {}
+        winners: dict[str, str] = {}
+        duplicates: list[Duplicate] = []
+        for file, held in self._files:
+            for found in held.scan.tools:
+                declared = found.declared
+                name = declared.name if declared is not None and declared.name else found.name
+                where = f"{file.path}:{found.line}"
+                if name in tools:
+                    duplicates.append(Duplicate(source=self.name, tool=name, where=where, winner=winners[name]))
+                    continue
+                tools[name] = file, found
+                winners[name] = where
+                specs.append(self._spec(name, where, file, found, held, isolation))
+            for old in held.scan.replaced:
+                last = next((one for one in held.scan.tools if one.name == old.name), None)
+                duplicates.append(
+                    Duplicate(
+                        source=self.name,
+                        tool=old.name,
+                        where=f"{file.path}:{old.line}",
+                        winner=f"{file.path}:{last.line}" if last is not None else str(file.path),
+                    )
+                )
+        self._tools = tools
+        self.duplicates = tuple(duplicates)
+        self.quarantined = tuple(
+            Quarantined(source=self.name, reason=held.problem, where=str(file.path))
+            for file, held in self._files
+            if held.problem
+        )
+        self.notes = (*self._library.notes, *(note for file, held in self._files for note in _notes(file, held)))
+        return specs
+
+    def _spec(
+        self, name: str, where: str, file: ToolFile, found: FoundTool, held: FileScan, isolation: Isolation | None
+    ) -> ToolSpec:
+        declared = found.declared
+        known: dict[str, Any] = {
+            "name": name,
+            "origin": Origin(source=self.name, kind="library", precedence=FOLDERS, where=where),
+            "isolation": isolation,
+        }
+        if declared is None:
+            known.update(_UNDECLARED)
+        else:
+            known["grade"], known["grade_from"] = grade_of(declared)
+            known["annotations"] = declared.annotations
+            known["timeout"] = declared.timeout
+            known["affinity"] = declared.affinity
+            known["isolation"] = declared.isolation or isolation
+        if held.scan.fallback is not None:
+            known["meta"] = {"_parsed_via_regex_fallback": True}
+        return lazy_spec(known, Pending(partial(self._describe, file, found, held.scan.fallback)))
+
+    def _describe(self, file: ToolFile, found: FoundTool, broken: SyntaxProblem | None) -> Mapping[str, Any]:
+        """The lazy half of a spec, from the file as it is now."""
+        notes: list[str] = [] if broken is None else [f"{broken} (the file does not parse; read as far as it goes)"]
+        if stamp(str(file.path)) != file.stat:
+            notes.append(f"{file.path} was changed after its tools were listed; this is read from it as it is now")
+        try:
+            text = read_text(file.path)
+            described = describe(text, found.name, file=str(file.path), neighbour=self._sibling)
+        except Exception as error:  # a spec must never raise for being looked at; the reason is in its notes
+            notes.append(
+                str(error) if isinstance(error, SourceError) else f"{file.path}: cannot be described: {error!r}"
+            )
+            return {
+                "description": "No description provided.",
+                "input_schema": {"type": "object", "properties": {}, "additionalProperties": True},
+                "output_schema": None,
+                "hidden": frozenset[str](),
+                "untyped": frozenset[str](),
+                "docs": "",
+                "notes": tuple(notes),
+            }
+        return {
+            "description": described.description,
+            "input_schema": described.input_schema,
+            "output_schema": described.output_schema,
+            "hidden": described.hidden,
+            "untyped": described.untyped,
+            "docs": described.docs,
+            "notes": (*notes, *described.notes),
+        }
+
+    def _sibling(self, module: str) -> str | None:
+        """The text of a module of the same directory, for classes that annotations name."""
+        parts = module.split(".")
+        if not all(parts) or parts[0] in sys.stdlib_module_names:
+            return None
+        place = self._library.directory.joinpath(*parts)
+        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if file.is_file():
+                try:
+                    return read_text(file)
+                except SourceError:
+                    return None
+        return None
+
+    # ------------------------------------------------------------------ calling
+
+    def resolve(self, spec: ToolSpec) -> Callable[..., Any]:
+        """What runs the tool: sync or async as it is, keyword arguments only; imports the library at its first call."""
+        file, found = self._find(spec.name)
+        return self._loader.runner(file.path, found.name, where=f"{file.path}:{found.line}", is_async=found.is_async)
+
+    def worker(self, spec: ToolSpec) -> tuple[str, dict[str, Any]]:
+        """What a worker process needs to serve this library: its entry and the payload for it (LCP-16)."""
+        from . import child
+
+        self._find(spec.name)
+        return child.ENTRY, {
+            "stem": self.name,
+            "directory": str(self._library.directory),
+            "tools": {name: [str(file.path), found.name] for name, (file, found) in self._all().items()},
+            "configs": child.outgoing_configs(self._configs),
+            "handlers": self._loader.handlers,
+        }
+
+    def close(self) -> None:
+        """Forget the library's modules; a later call imports it afresh."""
+        self._loader.close()
+
+    def _find(self, name: str) -> tuple[ToolFile, FoundTool]:
+        held = self._all().get(name)
+        if held is None:
+            raise ToolUnavailable(f"library {self.name} has no tool {name}")
+        if not self.available():
+            raise ToolUnavailable(self.reason)
+        return held
+
+    def _all(self) -> dict[str, tuple[ToolFile, FoundTool]]:
+        if self._tools is None:
+            self.discover()
+        return self._tools or {}
+
+
+class FolderSource:
+    """A folder as a whole: why it cannot be used, or what is worth knowing of it. It has no tools of its own."""
+
+    precedence = FOLDERS
+
+    def __init__(self, folder: Path, *, reason: str = "", notes: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.reason = reason
+        self.notes = tuple(notes)
+
+    @property
+    def name(self) -> str:
+        return str(self.folder)
+
+    def available(self) -> bool:
+        return not self.reason
+
+    def discover(self) -> list[ToolSpec]:
+        return []
+
+    def resolve(self, spec: ToolSpec) -> Callable[..., Any]:
+        raise ToolUnavailable(f"{self.folder} has no tool {spec.name}")
+
+
+def open_folders(
+    folders: Sequence[str | Path],
+    *,
+    host_configs: Configs | None = None,
+    confirm_handler: Handler | None = None,
+    user_interaction_handler: Handler | None = None,
+    cache: Path | bool = True,
+    modules: PrivateModules | None = None,
+) -> list[ToolSource]:
+    """The libraries of tool folders, in configured order, each folder's sorted by name; nothing is imported.
+
+    A folder that cannot be used is a source that is not available, with its reason; one with notes is a source without
+    tools. cache: where scans are remembered; True is the user's cache directory, False is nowhere. modules: the private
+    modules of the runtime; given again, libraries that are loaded stay loaded.
+    """
+    directory = cache if isinstance(cache, Path) else cache_dir() if cache else None
+    private = modules or PrivateModules()
+    sources: list[ToolSource] = []
+    seen: dict[str, Path] = {}
+    for given in folders:
+        folder = Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100 - links in the path stay as written
+        first = seen.setdefault(os.path.realpath(folder), folder)
+        if first is not folder:
+            sources.append(FolderSource(folder, notes=(f"{folder}: configured twice (also as {first}); used once",)))
+            continue
+        listing = list_folder(folder)
+        if listing.problem is not None:
+            sources.append(FolderSource(folder, reason=listing.problem))
+            continue
+        remembered = FolderCache(folder, directory)
+        scans = remembered.scan(listing.libraries)
+        notes = [*listing.notes, *remembered.notes]
+        libraries: list[ToolSource] = []
+        for library in listing.libraries:
+            if not any(_says_something(scans[file.relative]) for file in library.files):
+                notes.extend(library.notes)  # a helper for the others
+                continue
+            libraries.append(
+                LibraryToolSource(
+                    library,
+                    scans,
+                    modules=private,
+                    host_configs=host_configs,
+                    confirm_handler=confirm_handler,
+                    user_interaction_handler=user_interaction_handler,
+                )
+            )
+        if not libraries:
+            notes.append(f"{folder}: holds no tools (a tool is a function named tool_* in a .py file of the folder)")
+        sources.extend(libraries)
+        if notes:
+            sources.append(FolderSource(folder, notes=notes))
+    return sources
+
+
+def _says_something(held: FileScan) -> bool:
+    found = held.scan
+    return bool(
+        found.tools or found.unreachable or found.attributes or found.fallback or found.notes or found.providers
+    ) or bool(held.problem)
+
+
+def _notes(file: ToolFile, held: FileScan) -> list[str]:
+    found = held.scan
+    notes = list(found.notes)
+    if found.fallback is not None:
+        notes.append(f"{found.fallback} (the file does not parse: its tools are listed, calling one reports this)")
+    notes.extend(
+        f"{file.path}:{tool.line}: {tool.name} cannot be called: it stands inside a function or class, or under a test"
+        " that is false on import (move it to the top level of the file)"
+        for tool in found.unreachable
+    )
+    return notes
+
+
+def _info(library: LibraryFiles, scans: Sequence[FileScan]) -> LibraryInfo:
+    said: dict[str, Any] = {}
+    for held in scans:  # the primary file comes first, so its word counts
+        for key, value in held.scan.attributes.items():
+            said.setdefault(key, value)
+    return LibraryInfo(
+        stem=library.stem,
+        name=said.get("TOOL_LIBRARY_NAME") or library.stem,
+        description=said.get("TOOL_LIBRARY_DESC", ""),
+        icon=said.get("TOOL_LIBRARY_ICON", ""),
+        aliases=tuple(said.get("TOOL_LIBRARY_ALIASES", ())),
+        load_flag=said.get("TOOL_LIBRARY_LOAD_FLAG") or None,
+        directory=library.directory,
+        files=tuple(file.path for file in library.files),
+        stems=tuple(dict.fromkeys((library.stem, *(file.path.stem for file in library.files)))),
+    )
+
+
+def _relevant(stems: Sequence[str], configs: Configs | None) -> Configs:
+    return {stem: configs[stem] for stem in stems if stem in configs} if configs else {}
