@@ -66,6 +66,9 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(self._begin(fn), self.loop)
 
     async def _begin(self, fn: Callable[[], Awaitable[T]]) -> T:
+        task = asyncio.current_task()
+        if task is not None:
+            task.set_name(getattr(fn, "__qualname__", repr(fn)))
         if self.root is not None:
             enter(self.root)  # an earlier tool may have left the loop elsewhere
         return await fn()
@@ -135,7 +138,7 @@ class LoopThread:
             task.cancel()
         if tasks:
             _, pending = await asyncio.wait(tasks, timeout=_CANCEL_WAIT)
-            self._left = [f"{self.name}: a task ignores its cancellation: {task.get_coro()!r}" for task in pending]
+            self._left = [f"{self.name}: a task ignores its cancellation: {task.get_name()}" for task in pending]
         await asyncio.get_running_loop().shutdown_asyncgens()
 
 

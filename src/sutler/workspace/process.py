@@ -18,7 +18,7 @@ from .confine import WorkerLimits
 from .watchdog import Deadline
 
 _GUARD = Path(__file__).with_name("guard.py")
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 _ANSWER_PIPE = 1 << 20
 _F_SETPIPE_SZ = 1031
 _END_WITHIN = 5.0
@@ -151,10 +151,11 @@ class Process:
             raise Gone(f"it sent a broken answer: {error}") from error
 
     def look(self) -> None:
-        """Take what it has printed since, without waiting. Gone when it has ended."""
-        self._drain()
-        if self._popen.poll() is not None:
-            raise Gone
+        """Take what it has printed since, without waiting. Gone when it has ended, or speaks unasked."""
+        for fd, _ in self._poll.poll(0):
+            if fd == self._answers:
+                raise Gone
+            self._read_print(fd)
 
     def _look(self, timeout: int | None) -> None:
         for fd, _ in self._poll.poll(timeout):
@@ -178,7 +179,7 @@ class Process:
         return False
 
     def _read_answer(self) -> None:
-        chunk = os.read(self._answers, _ANSWER_PIPE)
+        chunk = os.read(self._answers, _ANSWER_PIPE if self._parts else _CHUNK)
         if not chunk:
             raise Gone
         *whole, rest = chunk.split(b"\n")
@@ -203,7 +204,7 @@ class Process:
     def _drain(self) -> None:
         """Take what is in the printing pipes now; a flood that goes on is left for the next look."""
         taken = 0
-        while taken < 4 * _CHUNK:
+        while taken < _ANSWER_PIPE:
             ready = [fd for fd, _ in self._poll.poll(0) if fd not in (self._answers, self._requests)]
             got = sum(self._read_print(fd) for fd in ready)
             if not got:

@@ -42,7 +42,7 @@ class Reply(TypedDict):
     """What one call gave. `value` when ok, else `error` (None otherwise).
 
     stdout, stderr: what Python printed. raw: what came on fds 1 and 2 (C code, subprocesses).
-    stray: what was printed before, while the entry was loaded or between calls.
+    stray: what was printed before, while the entry was loaded or between calls. notes: what else is to be told.
     """
 
     ok: bool
@@ -52,6 +52,7 @@ class Reply(TypedDict):
     stderr: str
     raw: str
     stray: str
+    notes: tuple[str, ...]
 
 
 class Worker:
@@ -82,6 +83,7 @@ class Worker:
         self._env = None if env is None else (*BASIC_ENV, *env)
         self._turn = threading.Lock()
         self._process: Process | None = None
+        self._lost: tuple[str, ...] = ()  # told with the next reply
         self._closed = False
         self._owner = os.getpid()
 
@@ -113,7 +115,7 @@ class Worker:
         deadline = timeout if isinstance(timeout, Deadline) else Deadline(timeout)
         with self._my_turn(deadline) as nested:
             try:
-                line = wire.dump({"op": "call", "method": method, "args": args, "cwd": cwd})
+                line = wire.dump({"op": "call", "method": method, "args": args, "cwd": str(cwd)})
             except wire.Uncarried as error:
                 raise InvalidArguments(f"{self.name}: {method}: {error}") from None
             process = self._ready(cwd, deadline, on_request)
@@ -124,7 +126,8 @@ class Worker:
                 answer = self._exchange(process, method, deadline, on_request)
             finally:
                 process.printed = before if nested else Printed(self.limits.output_bytes)
-            return _reply(answer, printed, None if nested else before)
+            notes, self._lost = self._lost, ()
+            return _reply(answer, printed, None if nested else before, notes)
 
     def start(self, *, cwd: Path, timeout: float | Deadline, on_request: OnRequest | None = None) -> None:
         """Start the child and load the entry now. Raises as `call` does."""
@@ -192,7 +195,8 @@ class Worker:
             try:
                 self._process.look()
             except Gone:
-                self._end(self._process, "")
+                how = self._end(self._process, "")
+                self._lost = (f"the worker process had ended since the last call ({how}); what it held is lost",)
             else:
                 return self._process
         process = self._spawn(cwd)
@@ -216,7 +220,7 @@ class Worker:
             "payload": self._payload,
             "limits": asdict(self.limits),
             "confine": None if roots is None else {"write": roots.write, "read": roots.read},
-            "cwd": cwd,
+            "cwd": str(cwd),
         }
         try:
             process = Process(start, limits=self.limits, env=self._environment())
@@ -273,8 +277,10 @@ class Worker:
                 notes=notes,
             )
         why = f" because {process.ended_by}" if process.ended_by else ""
-        last = (process.printed.err.text() + process.printed.raw.text()).strip()[-500:]
-        shown = f"; the end of what it wrote: {last}" if last else ""
+        written = (process.printed.err.text() + process.printed.raw.text()).strip()
+        fatal = written.find("Fatal Python error")  # what comes after it are stacks
+        last = written[fatal : fatal + 300] if fatal >= 0 else written[-500:]
+        shown = f"; the last it wrote: {last}" if last else ""
         return ToolCrashed(f"{self.name}: the worker process died in {method}{why}: {how}{shown}", notes=notes)
 
     def _serve(self, message: wire.Message, on_request: OnRequest | None) -> bytes:
@@ -312,7 +318,7 @@ class _Asking:
 _asking: ContextVar[tuple[_Asking, ...]] = ContextVar("sutler_worker_asking", default=())
 
 
-def _reply(answer: wire.Message, printed: Printed, stray: Printed | None) -> Reply:
+def _reply(answer: wire.Message, printed: Printed, stray: Printed | None, notes: tuple[str, ...]) -> Reply:
     return Reply(
         ok=answer["ok"],
         value=answer.get("value"),
@@ -321,6 +327,7 @@ def _reply(answer: wire.Message, printed: Printed, stray: Printed | None) -> Rep
         stderr=printed.err.text(),
         raw=printed.raw.text(),
         stray="" if stray is None else stray.out.text() + stray.err.text() + stray.raw.text(),
+        notes=notes,
     )
 
 

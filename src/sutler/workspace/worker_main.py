@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
 from . import wire
@@ -67,9 +66,12 @@ class Streams:
         sys.stdout, sys.stderr = self._held
 
     def flush(self) -> None:
-        for stream in (sys.stdout, sys.stderr, *self._held):
-            with suppress(Exception):
+        taken = [stream for stream in (sys.stdout, sys.stderr) if stream not in self._held]
+        for stream in (*self._held, *taken):
+            try:
                 stream.flush()
+            except Exception:  # closed, or no stream at all: what a tool put there
+                continue
 
 
 class _Worker:
@@ -94,14 +96,17 @@ class _Worker:
             return
         while (message := self._read()) is not None and message["op"] == "call":
             self._serve(message)
+        self._turn.release()  # a thread that asks too late gets its error and can end
 
     def request(self, name: str, args: Mapping[str, Any] | None = None) -> Any:
         if os.getpid() != self._pid:
             raise RuntimeError("a forked child of a worker cannot speak to the host")
-        call = self._call
+        call = self._call if self._running else None
+        if call is None:
+            raise _over(name)  # at once: whoever rests holds the turn until the next call
         with self._turn:
             if not self._running or call != self._call:
-                raise RuntimeError(f"nobody listens for {name!r}: the call that could ask is over")
+                raise _over(name)
             self._streams.flush()
             self._send({"op": "request", "name": name, "args": dict(args or {})})
             while (message := self._read()) is not None:
@@ -116,7 +121,7 @@ class _Worker:
     def _load(self, start: wire.Message) -> None:
         confine = start["confine"]
         if confine is not None:
-            restrict(Roots(write=confine["write"], read=confine["read"]))
+            restrict(Roots(**confine))
         module, _, name = start["entry"].partition(":")
         entry: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -139,7 +144,7 @@ class _Worker:
                 os.chdir(before)
         self._send({"op": "result", **answer})
 
-    def _outcome(self, work: Callable[[], Any], cwd: Path) -> wire.Message:
+    def _outcome(self, work: Callable[[], Any], cwd: str) -> wire.Message:
         """Run `work` in `cwd` with the turn given free; whatever it raises is an answer."""
         outer = self._running
         self._call += not outer
@@ -182,6 +187,10 @@ class _Worker:
         left = memoryview(line)
         while left:
             left = left[os.write(self._answers, left) :]
+
+
+def _over(name: str) -> RuntimeError:
+    return RuntimeError(f"nobody listens for {name!r}: the call that could ask is over")
 
 
 def _cwd() -> str | None:
