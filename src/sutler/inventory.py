@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -84,7 +84,7 @@ class Inventory:
         Raises ToolNotFound that names the closest, or, for a folded name that several tools have, all of them.
         """
         row = self.tools.get(name) or self.qualified.get(name)
-        return row or self.program.get(name) or self.qualified_program.get(name) or self._find_folded(name)
+        return row or self.program.get(name) or self.qualified_program.get(name) or self._find_spelled(name)
 
     def format_description(self) -> str:
         """One line for each tool a bare name reaches, as a prompt shows it: `name(arg: type) -> type: description`."""
@@ -93,8 +93,10 @@ class Inventory:
             for row in self.tools.values()
         )
 
-    def _find_folded(self, name: str) -> Row:
-        found = self._folded.get(name.removeprefix(_HOST_PREFIX), ())
+    def _find_spelled(self, name: str) -> Row:
+        plain = name.removeprefix(_HOST_PREFIX)
+        exact = self.qualified_program.get(plain)
+        found = (exact,) if exact is not None else self._unfolded.get(plain) or self._folded.get(plain) or ()
         if len(found) == 1:
             return found[0]
         if found:
@@ -102,18 +104,23 @@ class Inventory:
             raise ToolNotFound(f"{name!r} could be {both}; use one of these names")
         raise ToolNotFound(f"there is no tool {name!r}{self._known_trouble(name)}{self._closest(name)}")
 
+    # Further spellings, built at the first miss. Hosts write source__tool with the tool's own name.
+
+    @cached_property
+    def _unfolded(self) -> Mapping[str, tuple[Row, ...]]:
+        pairs = [(f"{row.spec.origin.source}__{row.spec.name}", row) for row in self.rows]
+        pairs += [(f"{row.spec.origin.source}::{row.program_name}", row) for row in self.tools.values()]
+        return _grouped(pairs)
+
     @cached_property
     def _folded(self) -> Mapping[str, tuple[Row, ...]]:
-        """Further spellings, built at the first miss: names as they fold when alone, and source__tool unfolded."""
-        spellings: dict[str, dict[int, Row]] = {}
+        """Names as they fold when no other tool is near: what somebody writes who does not know of the others."""
+        pairs = [(program_name(name), row) for name, row in self.tools.items()]
         for row in self.rows:
             source, name = row.spec.origin.source, row.spec.name
-            names = [qualified_program_name(source, name), f"{source}__{name}", f"{source}::{program_name(name)}"]
-            if self.tools.get(name) is row:
-                names.append(program_name(name))
-            for spelling in names:
-                spellings.setdefault(spelling, {})[id(row)] = row
-        return {spelling: tuple(rows.values()) for spelling, rows in spellings.items()}
+            pairs.append((qualified_program_name(source, name), row))
+            pairs.append((f"{source}::{program_name(name)}", row))
+        return _grouped(pairs)
 
     def _known_trouble(self, name: str) -> str:
         """Why a tool of this name is not there, when that is known."""
@@ -129,3 +136,10 @@ class Inventory:
         known = self.qualified if "::" in name else {**self.program, **self.tools}
         near = get_close_matches(name, known, n=_CLOSEST, cutoff=0.6)
         return f"; the closest {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""
+
+
+def _grouped(pairs: Iterable[tuple[str, Row]]) -> dict[str, tuple[Row, ...]]:
+    groups: dict[str, tuple[Row, ...]] = {}
+    for spelling, row in pairs:
+        groups[spelling] = (*groups.get(spelling, ()), row)
+    return groups

@@ -6,9 +6,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
-from .closest import closest
 from .errors import SutlerError
 from .inventory import Inventory, Row, Shadowed
 from .schema.names import assign, assign_qualified, masks
@@ -20,6 +20,7 @@ from .spec import Grade, ToolSpec
 __all__ = ["Inventory", "Quarantined", "Row", "Shadowed", "Toolbox"]
 
 log = logging.getLogger("sutler.toolbox")
+_MEMBERS = ("name", "available", "discover", "resolve")  # isinstance with a protocol costs 15 us for each source
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -54,6 +55,7 @@ class Toolbox:
         self._overrides = dict(grade_overrides or {})
         self._members: list[_Member] = []
         self._ids: dict[tuple[int, str], str] = {}
+        self._taken: set[str] = set()
         self._built: tuple[list[_Answer], Inventory] | None = None
         self._logged: set[str] = set()
         self._lock = threading.RLock()
@@ -65,8 +67,9 @@ class Toolbox:
 
         precedence: higher wins the bare name; when left out, the source's own. A source id that is taken gets `#2`.
         """
-        if not isinstance(cast("object", source), ToolSource):
-            raise TypeError(f"{type(source).__name__} is no ToolSource: it needs name, available, discover, resolve")
+        missing = [member for member in _MEMBERS if not hasattr(source, member)]
+        if missing:
+            raise TypeError(f"{type(source).__name__} is no ToolSource: it has no {', '.join(missing)}")
         own: Any = getattr(source, "precedence", None)
         with self._lock:
             member = _Member(source, source.name, "", precedence if precedence is not None else own)
@@ -80,7 +83,7 @@ class Toolbox:
                 if member.source is source or member.id == source:
                     self._members.remove(member)
                     for key in [key for key in self._ids if key[0] == id(member)]:
-                        del self._ids[key]
+                        self._taken.discard(self._ids.pop(key))
                     return
             ids = ", ".join(member.id for member in self._members)
             raise KeyError(f"there is no source {source!r} in the toolbox; there are: {ids or 'none'}")
@@ -213,11 +216,11 @@ class Toolbox:
         found = self._ids.get(key)
         if found is None:
             with self._lock:
-                taken = set(self._ids.values())
                 found, number = given, 2
-                while found in taken:
+                while found in self._taken:
                     found, number = f"{given}#{number}", number + 1
                 self._ids[key] = found
+                self._taken.add(found)
         return found
 
     def _functions(self) -> FunctionSource:
@@ -300,10 +303,10 @@ def _why(loser: ToolSpec, winner: ToolSpec) -> str:
 
 def _masking(rows: Iterable[Row]) -> Iterable[str]:
     for row in rows:
-        hidden = masks(row.spec.name)
-        if hidden:
+        name = row.spec.name
+        if row.program_name != name and (hidden := masks(name)):
             yield (
-                f"{row.spec.qualified} has the name of {hidden} `{row.spec.name}`; "
+                f"{row.spec.qualified} has the name of {hidden} `{name}`; "
                 f"programs call it {row.program_name} or {row.qualified_program_name}"
             )
 
@@ -311,8 +314,8 @@ def _masking(rows: Iterable[Row]) -> Iterable[str]:
 def _idle(overrides: Mapping[str, Grade], known: set[str]) -> Iterable[str]:
     for name in overrides:
         if name not in known:
-            near = closest(name, known)
-            yield f"[grades] {name!r} is no tool that is there now" + (f"; did you mean {near!r}?" if near else "")
+            near = get_close_matches(name, known, n=1, cutoff=0.8)
+            yield f"[grades] {name!r} is no tool that is there now" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 def _same(one: Sequence[_Answer], other: Sequence[_Answer]) -> bool:

@@ -76,6 +76,12 @@ class ConfigToolSource:
             )
         return by_keyword(cast("Callable[..., Any]", target))
 
+    def worker(self, spec: ToolSpec) -> tuple[str, dict[str, Any]]:
+        """What a worker process needs to run these tools: its entry and the entry's payload, plain data."""
+        from .config_worker import ENTRY, payload_of
+
+        return ENTRY, payload_of(tuple(self._tables.values()), self._folder)
+
     def _import(self, table: ToolTable) -> ModuleType:
         if not table.module or not table.function:
             raise ToolUnavailable(f"tool {table.name!r} names no module and function{at(table)}")

@@ -16,23 +16,23 @@ FILE = Path(__file__).parent.parent / "data" / "default_tools.toml"
 
 
 def default_source(file: Path = FILE) -> ConfigToolSource:
-    """The source `default`. ValueError or KeyError only if the shipped file is broken, which the tests exclude."""
+    """The source `default`: whatever the file lists, nothing when it is empty."""
+    return ConfigToolSource(tables_of(file), file.parent, name="default", precedence=DEFAULTS)
+
+
+def tables_of(file: Path) -> list[ToolTable]:
+    """The [[tools]] of our own file, which the tests hold to what the configuration reader makes of it."""
     text = file.read_text(encoding="utf-8")
-    raw: list[Mapping[str, Any]] = tomllib.loads(text).get("tools", [])
+    entries: list[Mapping[str, Any]] = tomllib.loads(text).get("tools", [])
     lines = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip() == "[[tools]]"]
-    tables = [table(entry, f"{file.name}:{line}") for entry, line in zip(raw, lines, strict=True)]
-    return ConfigToolSource(tables, file.parent, name="default", precedence=DEFAULTS)
+    return [_table(entry, f"{file.name}:{line}") for entry, line in zip(entries, lines, strict=True)]
 
 
-def table(entry: Mapping[str, Any], where: str) -> ToolTable:
-    """One table as written; a key that ToolTable does not know is a TypeError."""
-    args = tuple(ArgTable(**arg, has_default="default" in arg) for arg in entry.get("args", ()))
-    return ToolTable(
-        **{
-            **entry,
-            "args": args,
-            "grade": Grade(**entry["grade"]) if "grade" in entry else None,
-            "annotations": ToolAnnotations(**entry.get("annotations", {})),
-            "where": where,
-        }
-    )
+def _table(entry: Mapping[str, Any], where: str) -> ToolTable:
+    values: dict[str, Any] = {
+        **entry,
+        "args": tuple(ArgTable(**arg, has_default="default" in arg) for arg in entry.get("args", ())),
+        "grade": Grade(**entry["grade"]) if "grade" in entry else None,
+        "annotations": ToolAnnotations(**entry.get("annotations", {})),
+    }
+    return ToolTable(**values, where=where)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ToolUnavailable
-from ..schema.decorator import Declared, grade_of
-from ..schema.from_callable import describe_callable
+from ..schema.decorator import grade_of
+from ..schema.from_callable import describe_callable, is_async, target_of
 from ..spec import Origin, ToolAnnotations, ToolSpec
 from .base import DIRECT
 from .bound import Bound
@@ -60,26 +59,24 @@ class FunctionSource:
 
     def add(self, function: Callable[..., Any]) -> ToolSpec:
         """Register a function, sync or async, by its signature, docstring and @tool. TypeError for no callable."""
-        if not callable(function):
-            raise TypeError(f"a tool is a function, not {function!r}")
         found = describe_callable(function)
-        declared: Declared | None = getattr(function, "__sutler_tool__", None)
+        declared = found.declared
         grade, grade_from = grade_of(declared)
         spec = ToolSpec(
             name=found.name,
             description=found.description,
             input_schema=found.input_schema,
             output_schema=found.output_schema,
-            annotations=declared.annotations if declared else ToolAnnotations(),
+            annotations=declared.annotations if declared is not None else ToolAnnotations(),
             grade=grade,
             grade_from=grade_from,
             origin=Origin(source=self._name, kind="function", precedence=DIRECT, where=where_of(function)),
             hidden=found.hidden,
             untyped=found.untyped,
             docs=found.docs,
-            timeout=declared.timeout if declared else None,
-            isolation=declared.isolation if declared else None,
-            affinity=declared.affinity if declared else None,
+            timeout=declared.timeout if declared is not None else None,
+            isolation=declared.isolation if declared is not None else None,
+            affinity=declared.affinity if declared is not None else None,
             notes=found.notes,
         )
         return self._put(spec, function)
@@ -110,7 +107,7 @@ class FunctionSource:
 def by_keyword(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function by keyword arguments only: positional-only ones are passed by position, values as annotated."""
     bound = Bound(function)
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+    if is_async(function):
 
         async def call_async(**arguments: Any) -> Any:
             return await bound(arguments)
@@ -125,7 +122,7 @@ def by_keyword(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def where_of(function: Callable[..., Any]) -> str:
     """`file:line` of a function written in Python, else `module:name`."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    code = getattr(target_of(function), "__code__", None)
     if code is not None:
         return f"{code.co_filename}:{code.co_firstlineno}"
     name = getattr(function, "__qualname__", type(function).__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import ToolUnavailable
+from ..schema.from_callable import is_async
 from ..spec import Origin, ToolSpec
 from ..tables import ToolTable
 from .base import VIRTUAL, Quarantined
@@ -59,14 +60,15 @@ class VirtualToolSource:
         table = self._tables.get(spec.name)
         if table is None:
             raise ToolUnavailable(f"virtual tool {spec.name!r} is not declared any more")
-        if not inspect.iscoroutinefunction(self._now(table)):
-            return lambda **arguments: self._now(table)(**arguments)
 
-        async def call(**arguments: Any) -> Any:
-            result = self._now(table)(**arguments)
+        def call(**arguments: Any) -> Any:
+            return self._now(table)(**arguments)
+
+        async def call_async(**arguments: Any) -> Any:
+            result = call(**arguments)
             return await result if inspect.isawaitable(result) else result
 
-        return call
+        return call_async if is_async(self._now(table)) else call
 
     def _now(self, table: ToolTable) -> Callable[..., Any]:
         supplied, reason = self._ask(table.name)

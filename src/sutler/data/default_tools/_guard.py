@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sutler.workspace import resolve_safe_path
+from sutler.workspace import current, resolve_safe_path
 
 # Files that decide which tools and servers run: writing one would let a tool grant itself more than it has.
 PROTECTED_NAMES = frozenset(
@@ -55,16 +55,22 @@ def protected(path: Path) -> bool:
     return name in PROTECTED_NAMES or (parent, name) in PROTECTED_IN_FOLDER or parent in PROTECTED_FOLDERS
 
 
+def inside(path: str, *, write: bool = False) -> Path:
+    """The real path, inside the run's workspace; reading may also go to its read roots. PermissionError elsewhere."""
+    workspace = current.get()
+    return resolve_safe_path(path) if workspace is None else workspace.resolve(path, write=write)
+
+
 def to_read(path: str) -> Path:
     """The real path of something that must exist; FileNotFoundError names what lies beside it."""
-    found = resolve_safe_path(path)
+    found = inside(path)
     if not found.exists():
         raise FileNotFoundError(f"No such file or folder: {path} ({neighbours(found)})")
     return found
 
 
 def file_to_read(path: str) -> Path:
-    found = resolve_safe_path(path)
+    found = inside(path)
     if found.is_dir():
         raise IsADirectoryError(f"{path} is a folder ({neighbours(found / '_')})")
     if not found.exists():
@@ -76,7 +82,7 @@ def file_to_read(path: str) -> Path:
 
 def to_write(path: str) -> Path:
     """The real path of something about to be written, made or removed."""
-    found = resolve_safe_path(path, write=True)
+    found = inside(path, write=True)
     refuse_protected(found, path)
     return found
 
@@ -109,7 +115,7 @@ def refuse_protected_below(folder: Path, shown: str, moved_to: Path | None = Non
 
 
 def workspace_root() -> Path:
-    return resolve_safe_path(".")
+    return inside(".", write=True)
 
 
 def relative(path: Path) -> str:
@@ -124,7 +130,7 @@ def neighbours(path: Path) -> str:
     while not folder.is_dir():
         folder = folder.parent
     try:
-        folder = resolve_safe_path(str(folder))
+        folder = inside(str(folder))
     except PermissionError:
         folder = workspace_root()
     names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
@@ -146,7 +152,7 @@ def walk_files(top: Path, enter: frozenset[str] | set[str] = frozenset()) -> Ite
             path = Path(base, name)
             if path.is_symlink():
                 try:
-                    resolve_safe_path(str(path))
+                    inside(str(path))
                 except (PermissionError, OSError):
                     continue
             if path.is_file():

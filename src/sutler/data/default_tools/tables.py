@@ -39,7 +39,7 @@ def read_csv(path: str, delimiter: str = ",", start_row: int = 1, max_rows: int 
     try:
         with found.open(encoding=encoding_of(found, "utf-8"), newline="") as file:
             lines = (fields for fields in csv.reader(file, delimiter=delimiter) if fields)
-            columns = column_names(next(lines, []))
+            columns = column_names(next(lines, list[str]()))
             for fields in itertools.islice(lines, start_row - 1, None):
                 if len(rows) == max_rows:
                     return {"columns": columns, "rows": rows, "truncated": True}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 5_000_000
 MAX_SECONDS = 60.0
+REDIRECTS = (301, 302, 303, 307, 308)
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/javascript", "application/yaml")
 
 
@@ -31,16 +32,19 @@ def http_get(
     request = Request(url, headers={"User-Agent": "sutler", "Accept": "*/*", **(headers or {})})
     try:
         try:
-            response = guarded_opener().open(request, timeout=seconds)
+            response = guarded_opener(deadline).open(request, timeout=seconds)
         except urllib.error.HTTPError as error:
-            response = error  # it is a response too, with a body
+            if error.code in REDIRECTS:
+                error.close()
+                raise ConnectionError(f"{url} redirects to where it is not followed: {error.msg}") from None
+            response = error  # a response like another, with a body
         with response:
-            body, truncated = read_bounded(response, max_bytes, deadline, url, seconds)
+            body, truncated = read_bounded(response, max_bytes, deadline)
             content_type = response.headers.get("Content-Type", "")
             charset = response.headers.get_content_charset() or "utf-8"
             final, status = response.url, response.status
     except TimeoutError:
-        raise TimeoutError(f"{url} did not answer within {seconds:g} s") from None
+        raise TimeoutError(f"{url} did not answer in full within {seconds:g} s") from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, PermissionError):
             raise error.reason from None
@@ -70,7 +74,7 @@ def check_url(url: str) -> None:
         raise ValueError("the address holds a user name or password; send a header instead")
 
 
-def guarded_opener() -> OpenerDirector:
+def guarded_opener(deadline: float) -> OpenerDirector:
     """An opener that looks at every hop: its address before it is followed, and the machine that really answered.
 
     The check is made on the connected peer, so a name that resolves differently the second time gains nothing.
@@ -116,6 +120,7 @@ def guarded_opener() -> OpenerDirector:
             self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:
             check_url(newurl)
+            req.timeout = max(0.001, deadline - time.monotonic())
             following = super().redirect_request(req, fp, code, msg, headers, newurl)
             if following is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
                 for name in ("Authorization", "Cookie", "Proxy-authorization"):
@@ -125,13 +130,13 @@ def guarded_opener() -> OpenerDirector:
     return build_opener(PlainHandler, SecureHandler, Redirects)
 
 
-def read_bounded(response: Any, most: int, deadline: float, url: str, seconds: float) -> tuple[bytes, bool]:
-    """At most `most` bytes, and whether there were more; a server that drips past the deadline is cut off."""
+def read_bounded(response: Any, most: int, deadline: float) -> tuple[bytes, bool]:
+    """At most `most` bytes, and whether there were more. TimeoutError for a server that drips past the deadline."""
     chunks: list[bytes] = []
     size = 0
     while size <= most:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{url} was still sending after {seconds:g} s")
+            raise TimeoutError
         chunk = response.read1(min(65_536, most + 1 - size))
         if not chunk:
             break
