@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -20,6 +19,8 @@ def closest(word: str, known: Iterable[str]) -> str | None:
         parts = [name for name in names if len(name) > 2 and (_within(plain, name) or _within(name, plain))]
         if len(parts) == 1:
             return names[parts[0]]
+    from difflib import get_close_matches  # only an error pays for it
+
     close = get_close_matches(plain, names, n=1, cutoff=0.6)
     return names[close[0]] if close else None
 

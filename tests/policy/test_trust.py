@@ -51,6 +51,19 @@ def test_the_same_text_elsewhere_is_not_trusted(state: Path, config: Path, tmp_p
 
 
 @pytest.mark.requirement("TRU-01")
+def test_a_link_to_a_trusted_file_is_not_trusted_where_other_tools_lie_beside_it(
+    state: Path, config: Path, tmp_path: Path
+) -> None:
+    config.write_text(TEXT)
+    store = TrustStore(state)
+    store.trust(config, TEXT)
+    (tmp_path / "trap").mkdir()
+    trap = tmp_path / "trap" / "sutler.toml"
+    trap.symlink_to(config)
+    assert not store.trusted(trap, TEXT)
+
+
+@pytest.mark.requirement("TRU-01")
 def test_trust_is_taken_back_and_given_anew(state: Path, config: Path) -> None:
     store = TrustStore(state)
     assert store.untrust(config) is False

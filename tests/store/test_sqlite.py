@@ -195,6 +195,9 @@ def test_names_texts_and_errors_with_any_characters_are_kept(path: Path) -> None
     assert run is not None
     assert run.program == "# \\udc80\x00"
     assert run.steps[0].args == {"\udc80": "\udc80"}
+    store.begin_run(RunRecord(run_id="\udcff", program=""))
+    assert store.run("\udcff") is not None
+    assert store.run("\udcfe") is None
 
 
 def test_a_large_result_is_kept_whole(path: Path) -> None:

@@ -41,9 +41,9 @@ def load(
     env = os.environ if env is None else env
     problems: list[Problem] = []
     user = Config(folder=start.absolute())
-    if user_file is not None and user_file.exists():
+    if user_file is not None and os.path.lexists(user_file):
         user = _gathered(problems, user_file.absolute(), None, env) or user
-    found = path.absolute() if path is not None else find_config(start)
+    found = path.expanduser().absolute() if path is not None else find_config(start)
     if found is None or (user_file is not None and _same(found, user_file)):
         if problems:
             raise ConfigError(problems)

@@ -85,7 +85,8 @@ class TrustStore:
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+    """The file's own place: a link to a trusted file elsewhere is another file, with other folders beside it."""
+    return Path(os.path.realpath(path.parent), path.name)
 
 
 def _digest(text: str) -> str:

@@ -63,14 +63,14 @@ def run_row(run: RunRecord, masks: Masks | None) -> Row:
     params, faithful = encode(kept.params)
     error = kept.error
     return _PUT_RUN, (
-        kept.run_id,
-        _text(kept.program),
+        text(kept.run_id),
+        text(kept.program),
         params,
         kept.level,
         kept.status,
         encode(kept.output)[0],
         None if error is None else encode({name: getattr(error, name) for name in RunError.__slots__})[0],
-        _text(kept.stdout),
+        text(kept.stdout),
         encode(kept.variables)[0],
         None if kept.grade is None else json.dumps([kept.grade.w, kept.grade.d]),
         kept.started,
@@ -93,15 +93,15 @@ def step_row(step: StepRecord, masks: Masks | None) -> Row:
         repairs = [{**repair, "from": "***", "to": "***"} for repair in repairs] if held else masks.value(repairs)
     return _PUT_STEP, (
         step.key,
-        step.run_id,
+        None if step.run_id is None else text(step.run_id),
         step.step,
-        _text(step.tool),
-        _text(step.source),
+        text(step.tool),
+        text(step.source),
         step.digest,
         args_text,
         result_text,
         step.success,
-        None if error is None else _text(error),
+        None if error is None else text(error),
         step.kind,
         step.duration,
         None
@@ -188,12 +188,12 @@ def _plain(value: Any) -> bool:
 
 def _other(value: object) -> str:
     try:
-        text = repr(value)
+        shown = repr(value)
     except Exception as error:
-        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
-    return text if len(text) <= 10_000 else f"{text[:10_000]}... (+{len(text) - 10_000} characters)"
+        shown = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return shown if len(shown) <= 10_000 else f"{shown[:10_000]}... (+{len(shown) - 10_000} characters)"
 
 
-def _text(text: str) -> str:
+def text(value: str) -> str:
     """SQLite holds UTF-8: a lone surrogate is kept as its escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -103,11 +103,11 @@ class SqliteStore:
         return [rows.read_run(row) for row in found]
 
     def run(self, run_id: str) -> RunRecord | None:
-        found = self._read(f"{rows.SELECT_RUNS} WHERE run_id = ?", (run_id,))
+        found = self._read(f"{rows.SELECT_RUNS} WHERE run_id = ?", (rows.text(run_id),))
         if not found:
             return None
         run = rows.read_run(found[0])
-        steps = self._read(f"{rows.SELECT_STEPS} WHERE run_id = ? ORDER BY step, id", (run_id,))
+        steps = self._read(f"{rows.SELECT_STEPS} WHERE run_id = ? ORDER BY step, id", (rows.text(run_id),))
         run.steps = [rows.read_step(row) for row in steps]
         return run
 
