@@ -106,7 +106,9 @@ def test_numbers_in_text_are_read_by_the_json_grammar(kind: str, text: str, want
 
 
 @pytest.mark.requirement("RUN-11")
-@pytest.mark.parametrize("text", ["5.5", "0x10", "1_000", "+5", " 5", "5 ", "007", "\u0661", "", "NaN", "1e999", "9" * 5000])
+@pytest.mark.parametrize(
+    "text", ["5.5", "0x10", "1_000", "+5", " 5", "5 ", "007", "\u0661", "", "NaN", "1e999", "9" * 5000]
+)
 def test_other_text_is_no_integer(text: str) -> None:
     with pytest.raises(InvalidArguments, match="p: wanted int"):
         one({"type": "integer"}, text)

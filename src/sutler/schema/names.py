@@ -160,7 +160,8 @@ def _digest(source: str, name: str) -> str:
 
 
 def _worded(name: str) -> str:
-    return re.sub(r"\W", "_", unicodedata.normalize("NFKC", name))
+    # not \w: it also matches digits of scripts that no identifier may hold
+    return "".join(one if f"a{one}".isidentifier() else "_" for one in unicodedata.normalize("NFKC", name))
 
 
 def _fold(name: str) -> str:

@@ -1,7 +1,7 @@
 """A schema as strict modes want it: every property required, every object closed, refused keywords as words (FH05).
 
-Optional parameters become nullable, and `restore_strict` turns the nulls that this invites back into "left out". A schema that
-cannot be said this way is refused with a reason, and its tool is offered without strict mode.
+Optional parameters become nullable, and `restore_strict` turns the nulls that this invites back into "left out". A
+schema that cannot be said this way is refused with a reason, and its tool is offered without strict mode.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class _Reader:
                 seen = {name: value for name, value in seen.items() if name != keyword}
         for keyword in _REFERENCES:
             if keyword in seen and not self._local(keyword, seen[keyword], where):
-                return True
+                return True if where else {}
         if "$schema" in seen:
             seen = {name: value for name, value in seen.items() if name != "$schema"}
         for keyword in ("properties", "patternProperties", "$defs", "definitions"):
