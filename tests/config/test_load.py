@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sutler.config import Config, find_config, load, load_tables, load_text, user_config_file
+from sutler.config import Config, find_config, load, load_text, user_config_file
 from sutler.errors import ConfigError
 from sutler.limits import Limits
 from sutler.policy.trust import TrustStore
@@ -254,12 +254,6 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path, env: dict[str, st
     file = tmp_path / "sutler.toml"
     file.write_bytes(b"\xef\xbb\xbf[limits]\r\ncalls = 7\r\n")
     assert load(file, start=tmp_path, env=env).limits.calls == 7
-
-
-def test_the_tables_of_any_file_are_read_by_the_same_door(tmp_path: Path) -> None:
-    file = tmp_path / "default.toml"
-    file.write_text("[[tools]]\nname = 't'\nmodule = 'm'\nfunction = 'f'")
-    assert [(tool.name, tool.where) for tool in load_tables(file)] == [("t", f"{file}:1")]
 
 
 def test_an_empty_config_is_trusted_and_holds_nothing() -> None:

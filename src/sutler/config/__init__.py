@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..limits import Limits
 from ..tables import ArgTable, ToolTable, to_input_schema
 from .find import FILE_NAME, find_config, read_config, user_config_file
-from .load import load, load_tables, load_text
+from .load import load, load_text
 from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "WorkspaceTable",
     "find_config",
     "load",
-    "load_tables",
     "load_text",
     "read_config",
     "to_input_schema",

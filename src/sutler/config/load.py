@@ -13,7 +13,6 @@ from typing import Any
 from ..errors import ConfigError, Problem
 from ..policy.trust import TrustStore
 from ..state import state_dir
-from ..tables import ToolTable
 from .check import Checker
 from .find import find_config, read_config
 from .keys import check_file
@@ -64,11 +63,6 @@ def load_text(text: str, file: Path, *, env: Mapping[str, str] | None = None, tr
         # `sorted` is stable: problems on one line stay in the order they were found.
         raise ConfigError(sorted(cx.problems, key=lambda problem: problem.line or 0))
     return config if trusted else config.data_only()
-
-
-def load_tables(file: Path) -> tuple[ToolTable, ...]:
-    """The [[tools]] of a file such as the shipped default_tools.toml, by the same door as everybody's."""
-    return load_text(read_config(file), file).tools
 
 
 def _gathered(problems: list[Problem], file: Path, trust: TrustStore | None, env: Mapping[str, str]) -> Config | None:
