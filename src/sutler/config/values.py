@@ -16,7 +16,6 @@ LanguageLevel = Literal["calls", "program", "full"]
 
 AUTONOMY_LEVELS: tuple[AutonomyLevel, ...] = ("strict", "safe", "full_access")
 LANGUAGE_LEVELS: tuple[LanguageLevel, ...] = ("calls", "program", "full")
-_YES = frozenset({"true", "1", "yes", "on"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +94,3 @@ class Config:
         if self.workspace.root is not None:
             return self.workspace.root
         return self.folder if self.file is not None and self.trusted else cwd
-
-    def autonomy_level(self, stem: str) -> AutonomyLevel | None:
-        """host_tool_configs.<stem>.autonomy_level, or None when that library has none of its own."""
-        level: AutonomyLevel | None = self.host_tool_configs.get(stem, {}).get("autonomy_level")
-        return level
-
-    def turned_on(self, stem: str, flag: str) -> bool:
-        """Whether host config turns on a library with this load flag: true, or the text true, 1, yes, on (LIB-05)."""
-        value: object = self.host_tool_configs.get(stem, {}).get(flag, False)
-        return value.strip().lower() in _YES if isinstance(value, str) else value is True or value == 1
