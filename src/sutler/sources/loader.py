@@ -11,21 +11,34 @@ import inspect
 import os
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import ToolUnavailable
 from .bound import Bound
-from .modules import PrivateModules, created
+from .modules import created
 
 Config = Mapping[str, Any]
 
 # The loads under way in this context: an init that calls a tool of its own library must not wait for itself.
 _under_way: ContextVar[frozenset[int]] = ContextVar("sutler_loads_under_way", default=frozenset())
+
+
+class Package(Protocol):
+    """What a loader asks of the modules of one directory."""
+
+    def import_file(self, file: Path) -> ModuleType: ...
+    def forget(self, names: Sequence[str]) -> None: ...
+    def keep(self, name: str) -> None: ...
+    def stale(self) -> list[str]: ...
+
+
+class Modules(Protocol):
+    def package(self, directory: Path) -> Package: ...
 
 
 class _Interrupted(Exception):
@@ -69,7 +82,7 @@ class LibraryLoader:
         *,
         stem: str,
         directory: Path,
-        modules: PrivateModules,
+        modules: Modules,
         configs: Mapping[str, Config] | None = None,
         confirm_handler: Callable[..., Any] | None = None,
         user_interaction_handler: Callable[..., Any] | None = None,
