@@ -87,6 +87,8 @@ def bind(node: ast.Call, tool: ToolSig, source: Source, report: Report) -> dict[
     params = {param.name: param for param in tool.params}
     values: dict[str, Any] = {}
     for name, value in given.items():
+        if isinstance(value, ast.Lambda):
+            wrong(value, f"a lambda is a function, and {tool.name} takes only data")
         known = literal(value)
         values[name] = known
         if name in params and known is not NOT_LITERAL:

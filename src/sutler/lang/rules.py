@@ -44,8 +44,12 @@ def judge(uses: Uses, tool: Callable[[str], ToolSig], source: Source, report: Re
                 "also those that are not needed"
             )
             report.add(source.problem(where, message, _loop(use.around.lazy, source)))
+    called = {id(use.call) for use in uses.tools}
     for use in uses.functions:
         reached = reaching[use.name]
+        if use.given_to is not None and id(use.given_to) in called:
+            message = f"{use.name} is a function, and a tool takes only data"
+            report.add(source.problem(use.node, message, f"{use.name}(...), its value"))
         if not reached:
             continue
         names = ", ".join(sorted(reached))
