@@ -317,13 +317,13 @@ def open_folders(
     seen: dict[str, Path] = {}
     for given in folders:
         folder = Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100 - links in the path stay as written
-        first = seen.setdefault(os.path.realpath(folder), folder)
-        if first is not folder:
-            sources.append(FolderSource(folder, notes=(f"{folder}: configured twice (also as {first}); used once",)))
-            continue
         listing = list_folder(folder)
         if listing.problem is not None:
             sources.append(FolderSource(folder, reason=listing.problem))
+            continue
+        first = seen.setdefault(os.path.realpath(folder), folder)
+        if first is not folder:
+            sources.append(FolderSource(folder, notes=(f"{folder}: configured twice (also as {first}); used once",)))
             continue
         remembered = FolderCache(folder, directory)
         scans = remembered.scan(listing.libraries)

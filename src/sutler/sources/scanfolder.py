@@ -57,8 +57,9 @@ def list_folder(folder: Path) -> FolderListing:
         return FolderListing(folder, problem=f"{folder}: no such folder (create it, or correct the configured path)")
     except NotADirectoryError:
         return FolderListing(folder, problem=f"{folder}: not a folder (configure the folder that holds this file)")
-    except OSError as error:
-        return FolderListing(folder, problem=f"{folder}: cannot be listed: {error.strerror or error}")
+    except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        return FolderListing(folder, problem=f"{folder!s}: cannot be listed: {reason}")
     notes: list[str] = []
     libraries: list[LibraryFiles] = []
     root = os.path.realpath(folder)
