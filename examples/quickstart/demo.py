@@ -43,7 +43,7 @@ def main() -> int:
         console.rule("Plan: what the program may do, before it does anything")
         plan = rt.plan(program, params=["checkout"])
         if not plan.ok:
-            console.print(*plan.errors, sep="\n")
+            console.print(*(str(problem) for problem in plan.errors), sep="\n", markup=False)
             return 1
         table = Table("line", "tool", "in a loop", "decision", box=None)
         for call in plan.calls:
@@ -54,12 +54,13 @@ def main() -> int:
         console.rule("Run")
         run = rt.run(program, params={"checkout": str(CHECKOUT)})
         if run.error is not None:
-            console.print(f"[red]{run.error}[/]")
+            console.print(str(run.error), style="red", markup=False)
             return 1
         console.print(f"  {run.status}: {run.output}")
 
         console.rule("Trace: every call, with what it came to")
-        table = Table("step", "line", "tool", "ms", "result", box=None)
+        table = Table("step", "line", "tool", "ms", box=None)
+        table.add_column("result", no_wrap=True, overflow="ellipsis")
         shown = run.trace if len(run.trace) <= 14 else (*run.trace[:7], *run.trace[-7:])
         for entry in shown:
             result = str(entry.result if entry.success else entry.error).replace("\n", " ")

@@ -71,8 +71,8 @@ def nobody(call: ToolCall, decision: Decision) -> ToolDenied:
     spec = call.spec
     return ToolDenied(
         f"{spec.qualified} needs approval and there is nobody to ask ({decision.reason or decision.by})."
-        f' Give the runtime a confirm_handler, or allow it: policy = "full_access", or [grades]'
-        f' "{spec.qualified}" = {{ w = ..., d = ... }} if its grade is too high'
+        " Give the runtime a confirm_handler; or allow it: policy level full_access, or, when its grade is too high,"
+        f' a lower one in sutler.toml: [grades] "{spec.qualified}" = {{ w = 1, d = 2 }}'
     )
 
 

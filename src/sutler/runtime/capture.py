@@ -9,9 +9,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any, TextIO
 
 PRINT_LIMIT = 1_000_000  # characters kept of one call's prints; the rest is counted
@@ -92,16 +90,17 @@ def uninstall() -> None:
             sys.stdout = sys.stdout.real
 
 
-@contextmanager
-def captured() -> Generator[Prints]:
-    """Collects what this context prints inside the block."""
-    if not isinstance(sys.stdout, _Router):  # the host swapped sys.stdout since; what it set stays underneath
+def begin() -> Token[Prints | None]:
+    """From here on this context's prints are collected, until `end`."""
+    if type(sys.stdout) is not _Router:  # the host swapped sys.stdout since; what it set stays underneath
         with _lock:
             if not isinstance(sys.stdout, _Router):
                 sys.stdout = _Router(sys.stdout)
-    prints = Prints()
-    token = _current.set(prints)
-    try:
-        yield prints
-    finally:
-        _current.reset(token)
+    return _current.set(Prints())
+
+
+def end(token: Token[Prints | None]) -> str:
+    """What was printed since `begin`."""
+    prints = _current.get()
+    _current.reset(token)
+    return prints.text if prints is not None else ""

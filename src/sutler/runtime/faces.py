@@ -21,6 +21,7 @@ from ..toolbox import Toolbox
 from .core import Core
 from .events import EventHandler
 from .options import Options, PathLike, Settings, settle
+from .resume import PersonsAnswer
 
 Dialect = Literal["openai", "anthropic", "gemini", "mcp"]
 LanguageLevel = Literal["calls", "program", "full"]
@@ -233,6 +234,15 @@ class Runtime(Face):
             text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask
         )
 
+    async def resume(self, run_id: str, answer: PersonsAnswer = "allow", *, reason: str = "") -> RunResult:
+        """Lets a run go on that waits for a person (on_ask="wait"): its call runs, or is denied, and then the rest.
+
+        Works in any process with the same store. SutlerError when the run does not wait.
+        """
+        return await asyncio.wrap_future(
+            self.core.threads.submit(lambda: self.core.runs.resume(run_id, answer, reason))
+        )
+
 
 class AsyncToolbox:
     """The toolbox as coroutines use it: what asks a source is awaited, the rest is as in Toolbox."""
@@ -297,3 +307,7 @@ class SyncRuntime(Face):
     ) -> RunResult:
         """As Runtime.run, blocking this thread."""
         return self.core.runs.run(text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask)
+
+    def resume(self, run_id: str, answer: PersonsAnswer = "allow", *, reason: str = "") -> RunResult:
+        """As Runtime.resume, blocking this thread."""
+        return self.core.runs.resume(run_id, answer, reason)

@@ -42,6 +42,7 @@ class RunState:
     deadline: Deadline
     compute_seconds: float
     on_ask: str = "reject"
+    held: frozenset[str] = frozenset()  # names of a stored run whose tools are not what they were
     trace: list[TraceEntry] = field(default_factory=lambda: list[TraceEntry]())
     steps: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)

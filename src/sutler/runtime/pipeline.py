@@ -23,7 +23,7 @@ from ..results.view import MODEL_SEES
 from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
-from .capture import captured
+from . import capture
 from .events import Event, tell
 from .frames import Frame, current_frame
 from .ticket import Ticket
@@ -150,51 +150,55 @@ class Pipeline:
         """Runs a sync tool on the present thread, which must be one that may run it."""
         tool = ticket.tool
         assert tool is not None
-        token = _enter(ticket, self._core, on_thread=True)
-        place = workspace_here.set(self._core.workspace)
+        entered = self._enter(ticket, on_thread=True)
         try:
-            with captured() as prints:
-                try:
-                    arguments = self._core.injected(ticket, is_async=False)
-                    if tool.place == "worker":
-                        return self._read(ticket, self._core.workers.call(ticket, arguments)), None
-                    value = tool.resolve()(**arguments)
-                    if inspect.isawaitable(value):
-                        value = self._core.places.await_for(ticket, value)
-                    return self._read(ticket, value), None
-                except ToolCallError as error:
-                    return None, error
-                except BaseException as error:
-                    return None, _raised(error)
-                finally:
-                    ticket.stdout = prints.text or ticket.stdout
+            arguments = self._core.injected(ticket, is_async=False)
+            if tool.place == "worker":
+                return self._read(ticket, self._core.workers.call(ticket, arguments)), None
+            value = tool.resolve()(**arguments)
+            if inspect.isawaitable(value):
+                value = self._core.places.await_for(ticket, value)
+            return self._read(ticket, value), None
+        except ToolCallError as error:
+            return None, error
+        except BaseException as error:
+            return None, _raised(error)
         finally:
-            workspace_here.reset(place)
-            current_frame.reset(token)
+            self._leave(ticket, entered)
 
     async def perform_async(self, ticket: Ticket) -> Performed:
         """Runs an async tool as part of the present task."""
         tool = ticket.tool
         assert tool is not None
-        token = _enter(ticket, self._core, on_thread=False)
-        place = workspace_here.set(self._core.workspace)
+        entered = self._enter(ticket, on_thread=False)
         try:
-            with captured() as prints:
-                try:
-                    fn = tool.resolve()
-                    value = await fn(**self._core.injected(ticket, is_async=True))
-                    return self._read(ticket, value), None
-                except ToolCallError as error:
-                    return None, error
-                except asyncio.CancelledError:
-                    raise
-                except (Exception, SystemExit, KeyboardInterrupt) as error:
-                    return None, _raised(error)
-                finally:
-                    ticket.stdout = prints.text
+            value = await tool.resolve()(**self._core.injected(ticket, is_async=True))
+            return self._read(ticket, value), None
+        except ToolCallError as error:
+            return None, error
+        except asyncio.CancelledError:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            return None, _raised(error)
         finally:
-            workspace_here.reset(place)
-            current_frame.reset(token)
+            self._leave(ticket, entered)
+
+    def _enter(self, ticket: Ticket, *, on_thread: bool) -> tuple[Any, Any, Any]:
+        """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints."""
+        frame = Frame(
+            owner=self._core,
+            call_id=ticket.call_id,
+            run=ticket.run,
+            deadlines=ticket.deadlines(),
+            on_thread=on_thread,
+        )
+        return current_frame.set(frame), workspace_here.set(self._core.workspace), capture.begin()
+
+    def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any]) -> None:
+        frame, workspace, prints = entered
+        ticket.stdout = capture.end(prints) or ticket.stdout
+        workspace_here.reset(workspace)
+        current_frame.reset(frame)
 
     def _read(self, ticket: Ticket, value: Any) -> tuple[ToolResult, Any]:
         """What the tool returned, read once, where the tool ran: a generator it returned runs under its deadline."""
@@ -228,11 +232,6 @@ class Pipeline:
         name = ticket.tool.qualified if ticket.tool is not None else ticket.name
         run_id = ticket.run.run_id if ticket.run is not None else None
         tell(handler, Event(kind=kind, tool=name, call_id=ticket.call_id, run_id=run_id, data=data))
-
-
-def _enter(ticket: Ticket, core: Core, *, on_thread: bool) -> Any:
-    frame = Frame(owner=core, call_id=ticket.call_id, run=ticket.run, deadlines=ticket.deadlines(), on_thread=on_thread)
-    return current_frame.set(frame)
 
 
 def _stamped(result: ToolResult, ticket: Ticket, handle: str | None) -> ToolResult:

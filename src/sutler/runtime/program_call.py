@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ApprovalPending, ToolCallError
+from ..errors import ApprovalPending, ToolCallError, ToolDenied, ToolUnavailable
 from ..programs.driver import Answer
 from ..programs.engine import Call
 from ..programs.signatures import program_row
-from ..spec import ToolResult
+from ..spec import Decision, ToolResult
 from .calls import Calls
 from .frames import RunState, current_frame
 from .places import late
@@ -28,6 +28,8 @@ def open_call(calls: Calls, call: Call, run: RunState) -> ProgramCall:
         line=call.line,
     )
     calls.pipeline.open(ticket)
+    if call.name in run.held and ticket.error is None:
+        ticket.error = ToolUnavailable(f"{ticket.name} is not what it was when this run was stored; start the run anew")
     return ProgramCall(calls, ticket)
 
 
@@ -40,6 +42,16 @@ class ProgramCall:
         self._calls = calls
         self._ticket = ticket
         self._inline = False
+
+    def grant(self, decision: Decision) -> None:
+        """The person allowed this very call."""
+        if self._ticket.error is None:
+            self._ticket.decision = decision
+
+    def deny(self, reason: str) -> None:
+        """The person rejected it."""
+        if self._ticket.error is None:
+            self._ticket.error = ToolDenied(f"{self._ticket.name} was rejected: {reason}")
 
     @property
     def due(self) -> float:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, ToolUnavailable
 from ..policy.masking import Masker, Secrets
 from ..policy.views import bounded
-from ..spec import RunResult, ToolResult, TraceEntry
+from ..spec import Repair, RunResult, ToolResult, TraceEntry
 from ..store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
+from .seal import Seal
 from .ticket import Ticket
 
 if TYPE_CHECKING:
@@ -29,6 +32,11 @@ class Recorder:
         self.store = _open(core.options.store, self.masker)
         self.trouble: str | None = None
         self.blocks = not isinstance(self.store, MemoryStore)
+
+    @cached_property
+    def seal(self) -> Seal:
+        """Made at the first run that waits."""
+        return Seal(on_disk=self.blocks)
 
     def started(self, ticket: Ticket) -> None:
         """Before a call runs. Raises ToolUnavailable when a call that may write cannot be put on record."""
@@ -101,7 +109,7 @@ class Recorder:
         if run is None:
             return
         tool = ticket.tool
-        args, shown, _ = self.masker.step(
+        args, shown, held = self.masker.step(
             ticket.shown_arguments, result.output, tool.spec.input_schema if tool is not None else None
         )
         run.trace.append(
@@ -115,12 +123,18 @@ class Recorder:
                 success=result.success,
                 error=self.masker.value(result.error.message) if result.error is not None else None,
                 kind=result.error.kind if result.error is not None else None,
-                repairs=result.repairs,
+                repairs=self._masked_repairs(result.repairs, held),
                 decision=ticket.decision,
                 line=ticket.line,
                 run_id=run.run_id,
             )
         )
+
+    def _masked_repairs(self, repairs: Sequence[Repair], held: bool) -> Sequence[Repair]:
+        """A repair shows a value before and after, so it may show a secret."""
+        if not held:
+            return repairs
+        return tuple(replace(repair, before="***", after="***") for repair in repairs)
 
     def run_begun(self, going: Going) -> None:
         state = going.state
@@ -152,7 +166,7 @@ class Recorder:
         record.status = result.status
         record.output, record.error, record.stdout = result.output, result.error, result.stdout
         record.variables, record.grade = result.variables, result.grade
-        record.snapshot = snapshot
+        record.snapshot = None if snapshot is None else self.seal.close(record.run_id, record.program, snapshot)
         record.ended = time.time()
         self._keep(self.store.finish_run, record)
 

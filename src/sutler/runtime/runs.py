@@ -6,7 +6,7 @@ import asyncio
 import keyword
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from ..workspace.watchdog import Deadline
 from .events import Event, tell
 from .frames import CallBudget, Frame, RunState, current_frame
 from .program_call import open_call
+from .resume import PersonsAnswer, restore, settle, waiting_run
 
 if TYPE_CHECKING:
     from .core import Core
@@ -96,6 +97,26 @@ class Runs:
             self._give_up(going)
             raise
 
+    def resume(self, run_id: str, answer: PersonsAnswer, reason: str) -> RunResult:
+        """Lets a waiting run go on with a person's answer, and blocks this thread until it ends or waits again."""
+        record = waiting_run(self._core, run_id)
+        going = self._prepare(
+            record.program, record.params, level=record.level, run_id=run_id, on_ask="wait", resumed=record
+        )
+        if isinstance(going, RunResult):
+            return going
+        try:
+            going.slot.result()
+            assert record.snapshot is not None
+            state = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
+            finished = self._start(
+                going, lambda driver: driver.resume(state, settle(self._core, going.state, answer, reason))
+            )
+            return self._ended(going, finished.result())
+        except BaseException:
+            self._give_up(going)
+            raise
+
     def cancel(self, run_id: str, reason: str = "the run was cancelled") -> bool:
         """Ends a run that is going on; False when there is none of that id."""
         with self._lock:
@@ -116,7 +137,14 @@ class Runs:
         return len(self._going)
 
     def _prepare(
-        self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str
+        self,
+        text: str,
+        params: Mapping[str, Any],
+        *,
+        level: str,
+        run_id: str | None,
+        on_ask: str,
+        resumed: RunRecord | None = None,
     ) -> Going | RunResult:
         core = self._core
         core.check_open()
@@ -163,6 +191,8 @@ class Runs:
             if not going.slot.cancel():
                 SLOTS[depth].release()
             raise SutlerError(f"a run with the id {run_id} is going on already")
+        if resumed is not None:
+            restore(state, resumed, limits.calls)
         core.recorder.run_begun(going)
         tell(core.on_event, Event(kind="run_started", run_id=run_id))
         return going
@@ -175,7 +205,7 @@ class Runs:
         used = parent.driver.computed if parent is not None and parent.driver is not None else 0.0
         return max(0.01, outer.compute_seconds - used)
 
-    def _start(self, going: Going) -> Future[Ended]:
+    def _start(self, going: Going, launch: Callable[[Driver], None] | None = None) -> Future[Ended]:
         core, state = self._core, going.state
         if state.depth == 0:
             state.deadline = Deadline(core.limits.wall_seconds)  # waiting for a worker counts toward nothing
@@ -194,7 +224,10 @@ class Runs:
             wall_seconds=core.limits.wall_seconds,
             keep=going.keep,
         )
-        driver.start(going.inputs)
+        if launch is None:
+            driver.start(going.inputs)
+        else:
+            launch(driver)
         if going.cancelled:
             driver.stop(_cancelled("the run was cancelled"))
         return driver.finished

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
 
 from ..errors import ToolCallError
 from ..spec import Decision, Repair, ToolCall, ToolSpec
@@ -17,6 +18,8 @@ from ..workspace.watchdog import Deadline
 from .frames import Frame, RunState
 from .tools import Tool
 
+_PROCESS = os.urandom(6).hex()
+_numbers = itertools.count(1)
 NO_DECISION = Decision(outcome="allow", by="")
 
 
@@ -67,7 +70,7 @@ class Ticket:
         self.host = host
         self.program = program
         self.line = line
-        self.call_id = uuid4().hex
+        self.call_id = f"{_PROCESS}{next(_numbers):x}"  # a tenth of what a uuid costs
         self.step = 0
         self.began = time.monotonic()
         self.tool: Tool | None = None

@@ -1,0 +1,81 @@
+"""A program that waited for a person goes on: from its snapshot, in any process, against the tools of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from ..errors import LimitExceeded, SutlerError
+from ..programs.driver import Answer
+from ..programs.engine import Call
+from ..programs.signatures import program_row
+from ..spec import Decision, TraceEntry
+from ..store import RunRecord, StepRecord
+from .frames import CallBudget, RunState
+from .program_call import open_call
+
+if TYPE_CHECKING:
+    from .core import Core
+
+PersonsAnswer = Literal["allow", "reject"]
+
+
+def waiting_run(core: Core, run_id: str) -> RunRecord:
+    """The record of a run that waits. SutlerError when there is none, or it does not wait."""
+    record = core.recorder.store.run(run_id)
+    if record is None:
+        raise SutlerError(f"there is no run {run_id!r} in the store")
+    if record.status != "waiting" or record.snapshot is None:
+        raise SutlerError(f"run {run_id} does not wait for anybody: its status is {record.status}")
+    return record
+
+
+def restore(state: RunState, record: RunRecord, calls: int) -> None:
+    """Puts back what the run had done: its steps count, and tools that changed since are held."""
+    steps = list(record.steps)
+    state.steps = max((step.step for step in steps), default=0)
+    state.trace.extend(_entry(step) for step in steps)
+    state.budget = CallBudget(max(0, calls - len(steps)))
+    changed: set[str] = set()
+    for name, (source, tool, digest) in record.names.items():
+        row = program_row(state.inventory, name)
+        if row is None or (row.spec.origin.source, row.spec.name) != (source, tool) or row.spec.digest != digest:
+            changed.add(name)
+    state.held = frozenset(changed)
+
+
+def settle(core: Core, state: RunState, answer: PersonsAnswer, reason: str) -> Callable[[Call], Answer]:
+    """What settles the call that the program waits at: it runs, or is denied, as the person said."""
+
+    def settle_call(call: Call) -> Answer:
+        pending = open_call(core.calls, call, state)
+        if answer == "allow":
+            pending.grant(Decision(outcome="allow", by="the person", how="allow", reason=reason))
+        else:
+            pending.deny(reason or "the person said no")
+        settled = pending.run()
+        if settled is None:
+            raise LimitExceeded(
+                "the call passed its deadline while the program was being restored", limit="call_seconds"
+            )
+        return settled
+
+    return settle_call
+
+
+def _entry(step: StepRecord) -> TraceEntry:
+    return TraceEntry(
+        step=step.step,
+        tool=step.tool,
+        source=step.source,
+        args=step.args,
+        result=step.result,
+        duration=step.duration,
+        success=bool(step.success),
+        error=step.error,
+        kind=step.kind,
+        repairs=step.repairs,
+        decision=step.decision,
+        line=step.line,
+        run_id=step.run_id,
+    )
