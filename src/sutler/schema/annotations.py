@@ -34,6 +34,10 @@ class Scope(Protocol):
         """A full name (`typing.List`, `numpy.ndarray`), the shape of a class or alias, or None for an unknown name."""
         ...
 
+    def text(self, text: str) -> Shape:
+        """The shape of an annotation written as a string."""
+        ...
+
     def value(self, node: ast.expr) -> Default:
         """The value of a literal, a constant or an enum member."""
         ...
@@ -65,7 +69,7 @@ def _read(node: ast.expr, scope: Scope) -> Shape:
         case ast.Constant(value=None):
             return NULL
         case ast.Constant(value=str() as text):
-            return read_text(text, scope)
+            return scope.text(text)
         case ast.Name() | ast.Attribute():
             return _name(node, scope)
         case ast.Subscript():
@@ -164,12 +168,12 @@ def limits_of_call(node: ast.Call, name: str, value: Callable[[ast.expr], Defaul
         default = Default(text=f"{ast.unparse(factory)}()")
     elif default is not None and default.known and default.value is ...:
         default = None
-    examples = words.get("examples")
+    examples: Any = words["examples"].value if "examples" in words else None
     alias = words.get("validation_alias") or words.get("alias")
     return Limits(
         description=_text(words.get("description")),
         bounds=bounds(words),
-        examples=tuple(examples.value) if examples and isinstance(examples.value, list) else (),
+        examples=tuple(examples) if examples.__class__ is list else (),
         title=_text(words.get("title")),
         alias=_text(alias) or None,
         default=default,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import known
 from .annotations import choice, dotted_name, read
@@ -57,7 +57,8 @@ def read_class(at: ClassAt) -> Shape:
         else:
             record = Record(at.node.name, kind, [], _doc(at.node), _extra(at, kind))
             cache[key] = record  # before its fields, which may name it
-            record.fields.extend(_all_fields(at, kind).values())
+            with at.module.library.no_alias_open():
+                record.fields.extend(_all_fields(at, kind).values())
     return cache[key]
 
 
@@ -253,7 +254,8 @@ def read_made(at: ValueAt, call: ast.Call, maker: str) -> Shape | None:
             kind = "typeddict" if maker == "typing.TypedDict" else "namedtuple"
             record = Record(_text(call.args[0]) or at.name, kind, [], "", CLOSED[kind])
             cache[key] = record
-            record.fields.extend(_made_fields(at, call, maker))
+            with at.module.library.no_alias_open():
+                record.fields.extend(_made_fields(at, call, maker))
         else:
             return None
     return cache[key]
@@ -261,17 +263,17 @@ def read_made(at: ValueAt, call: ast.Call, maker: str) -> Shape | None:
 
 def _made_enum(at: ValueAt, names: ast.expr, *, textual: bool) -> Shape:
     default = at.module.value(names)
-    value = default.value if default.known else None
+    value: Any = default.value if default.known else None
     if isinstance(value, str):
         value = value.replace(",", " ").split()
     if isinstance(value, dict):
-        return choice(list(value.values()), at.name)
+        return choice(list(cast("dict[Any, Any]", value).values()), at.name)
     if not isinstance(value, list | tuple) or not value:
         return Unknown(at.name)
-    items: list[Any] = list(value)
+    items = list(cast("list[Any]", value))
     if all(isinstance(item, str) for item in items):
         return choice([item.lower() if textual else number for number, item in enumerate(items, 1)], at.name)
-    if all(isinstance(item, tuple | list) and len(item) == 2 for item in items):
+    if all(type(item) in (tuple, list) and len(item) == 2 for item in items):
         return choice([item[1] for item in items], at.name)
     return Unknown(at.name)
 

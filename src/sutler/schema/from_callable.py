@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from .decorator import ATTRIBUTE, Declared
 from .live import Reader, default_of, is_field_info, limits_of_object, own_annotations
@@ -105,7 +105,7 @@ def _layers(fn: Any) -> list[Any]:
 
 
 def _call_of(fn: Any) -> Any:
-    return getattr(type(fn), "__call__", None)  # noqa: B004 - the function itself is wanted
+    return getattr(cast("Any", type(fn)), "__call__", None)  # noqa: B004 - the function itself is wanted
 
 
 def namespace_of(target: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast, get_args, get_origin
 
 from . import known
@@ -45,7 +45,7 @@ class Reader:
     def __init__(self, namespace: Namespace) -> None:
         self.namespace = namespace
         self._classes: dict[type, Shape] = {}
-        self._open: set[int] = set()
+        self._open: set[int | str] = set()  # the aliases being read
 
     def read(self, annotation: Any) -> Shape:
         try:
@@ -59,10 +59,22 @@ class Reader:
         found = self._lookup(dotted)
         if found is _ABSENT:
             return known.LOOSE.get(dotted)
+        if inspect.isfunction(found):
+            return known.canonical(f"{found.__module__}.{found.__qualname__}")
         name = full_name(found)
         if known.bare(name) is not None or name in {f"typing.{form}" for form in FROM_TYPING}:
             return name
         return self._read(found)
+
+    def text(self, text: str) -> Shape:
+        if text in self._open:
+            return Anything()
+        self._open.add(text)
+        try:
+            found = self._evaluate(text)
+            return read_text(text, self) if found is _ABSENT else self._read(found)
+        finally:
+            self._open.discard(text)
 
     def value(self, node: ast.expr) -> Default:
         return default_of(self._evaluate(ast.unparse(node)))
@@ -76,9 +88,9 @@ class Reader:
         if annotation is None or annotation is type(None):
             return NULL
         if isinstance(annotation, str):
-            return self._text(annotation)
+            return self.text(annotation)
         if isinstance(annotation, typing.ForwardRef):
-            return self._text(annotation.__forward_arg__)
+            return self.text(annotation.__forward_arg__)
         if isinstance(annotation, typing.TypeVar):
             if annotation.__constraints__:
                 return either(self._read(one) for one in annotation.__constraints__)
@@ -94,7 +106,7 @@ class Reader:
         self._open.add(id(annotation))
         try:
             if type(annotation).__name__ == "TypeAliasType":  # `type X = ...`
-                return self._read(annotation.__value__)
+                return self._read(cast("Any", annotation).__value__)
             return self._form(annotation)
         finally:
             self._open.discard(id(annotation))
@@ -102,32 +114,28 @@ class Reader:
     def _form(self, annotation: Any) -> Shape:
         """A typing form: a subscript, a union, or a special name."""
         origin, args = get_origin(annotation), get_args(annotation)
-        if origin is None or (not args and annotation is not tuple[()] and annotation != typing.Tuple[()]):  # noqa: UP006
+        if origin is None or (not args and annotation not in (tuple[()], typing.Tuple[()])):  # noqa: UP006
             found = known.bare(full_name(annotation), origin)
             return Unknown(_written(annotation)) if found is None else found
         if origin is types.UnionType or origin is typing.Union:
             return _named(either(self._read(one) for one in args), annotation)
         if origin is typing.Literal or full_name(origin).endswith(".Literal"):
             enums = [type(one).__name__ for one in args if isinstance(one, enum.Enum)]
-            shape = choice([_plain_member(one) for one in args], enums[-1] if enums else "")
+            same = len(set(enums)) == 1 and len(enums) == len(args)
+            make: Any = args[0].__class__ if same else None
+            shape = choice([_plain_member(one) for one in args], enums[-1] if enums else "", make)
             return _named(shape, annotation)
-        metadata = getattr(annotation, "__metadata__", None)
+        metadata: tuple[Any, ...] | None = getattr(annotation, "__metadata__", None)
         if metadata is not None:
             limits = NO_LIMITS
             for part in metadata:
                 limits = limits.then(limits_of_object(part))
-            return refined(self._read(annotation.__origin__), limits)
+            return refined(self._read(args[0]), limits)
         shapes = [None if one is ... else self._read(one) for one in args]
         found = known.generic(full_name(origin), shapes, origin)
         if found is not None:
             return _named(found, annotation)
         return self._class(origin) if isinstance(origin, type) else Unknown(_written(annotation))
-
-    def _text(self, text: str) -> Shape:
-        found = self._evaluate(text)
-        if found is not _ABSENT and not isinstance(found, str):
-            return self._read(found)
-        return read_text(text, self)
 
     def _evaluate(self, text: str) -> Any:
         try:
@@ -154,11 +162,12 @@ class Reader:
             else:
                 record = Record(cls.__name__, kind, [], _doc(cls, kind), _extra(cls, kind), cls)
                 self._classes[cls] = record  # before its fields, which may name it
-                outer = self.namespace
+                outer = self.namespace, self._open
+                self._open = set()
                 try:
                     record.fields.extend(self._fields(cls, kind))
                 finally:
-                    self.namespace = outer
+                    self.namespace, self._open = outer
         return self._classes[cls]
 
     def _fields(self, cls: type, kind: Kind) -> Iterator[RecordField]:
@@ -217,14 +226,14 @@ _ABSENT: Any = object()
 _NO_MODULE = types.ModuleType("none")
 
 
-def kind_of(cls: type) -> Kind | None:
+def kind_of(cls: Any) -> Kind | None:
     if issubclass(cls, enum.Flag):
         return "flag"
     if issubclass(cls, enum.Enum):
         return "enum"
     if typing.is_typeddict(cls) or type(cls).__name__ == "_TypedDictMeta":
         return "typeddict"
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
         return "namedtuple"
     names = {full_name(base) for base in cls.__mro__}
     if "pydantic.RootModel" in names:
@@ -262,8 +271,8 @@ def default_of(value: Any) -> Default:
     if isinstance(value, enum.Enum):
         member = _plain_member(value)
         return Default(text=repr(member), value=member, known=True)
-    if isinstance(value, tuple | set | frozenset) and type(cast("Any", value)) in (tuple, set, frozenset):
-        known_items = all(is_json(item) for item in cast("tuple[Any, ...]", value))
+    if type(value) in (tuple, set, frozenset):
+        known_items = all(is_json(item) for item in value)
         return Default(text=spelled(value), value=value, known=known_items)
     if is_json(value) or value is ... or isinstance(value, bytes | complex):
         return Default(text=spelled(value), value=value, known=True)
@@ -301,12 +310,18 @@ def limits_of_object(thing: Any) -> Limits:
         title=thing.title or "",
         alias=alias,
         default=default,
+        fill=None if default is None else _fill(thing),
     )
 
 
 def is_field_info(thing: Any) -> bool:
     """Whether a default is pydantic's Field(...); asked without importing pydantic."""
     return any(full_name(base) == "pydantic.FieldInfo" for base in type(thing).__mro__)
+
+
+def _fill(info: Any) -> Callable[[dict[str, Any]], Any]:
+    """The default of a Field, made anew for each call; a factory may ask for the other arguments."""
+    return lambda given: info.get_default(call_default_factory=True, validated_data=given)
 
 
 def _bounds(thing: Any) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from . import known
-from .annotations import dotted_name, limits_of_call, read
+from .annotations import dotted_name, limits_of_call, read, read_text
 from .shapes import NO_LIMITS, Anything, Default, EnumMember, Limits, Shape, either
 from .values import written
 
@@ -108,6 +109,15 @@ class Library:
         self.classes: dict[int, Shape] = {}
         self.open_aliases: set[int] = set()
 
+    @contextmanager
+    def no_alias_open(self) -> Generator[None]:
+        """While the fields of a class are read: an alias may stand in them again, and each class is read once only."""
+        outer, self.open_aliases = self.open_aliases, set()
+        try:
+            yield
+        finally:
+            self.open_aliases = outer
+
     def sibling(self, name: str) -> Module | None:
         if name not in self._modules:
             text = self._neighbour(name)
@@ -136,6 +146,9 @@ class Module:
         if isinstance(found, ValueAt):
             return found.module.alias(found)
         return found
+
+    def text(self, text: str) -> Shape:
+        return read_text(text, self)
 
     def value(self, node: ast.expr) -> Default:
         """A literal, an enum member, or a module constant that is set once, to a literal."""

@@ -153,6 +153,7 @@ class Limits:
     title: str = ""
     alias: str | None = None
     default: Default | None = None
+    fill: Any = field(default=None, compare=False)  # live only: makes the value of an argument left out
 
     def __hash__(self) -> int:
         return hash((self.description, repr(self.bounds)))
@@ -166,6 +167,7 @@ class Limits:
             title=later.title or self.title,
             alias=later.alias or self.alias,
             default=later.default or self.default,
+            fill=later.fill or self.fill,
         )
 
 

@@ -75,7 +75,7 @@ def is_json(value: Any) -> TypeGuard[Any]:
 
 
 def _is_json(value: Any) -> bool:
-    kind = type(value)
+    kind: Any = value.__class__
     if value is None or kind in (bool, int, str):
         return True
     if kind is float:
