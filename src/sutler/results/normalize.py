@@ -165,22 +165,26 @@ def _contained(files: Any, root: Path | None, notes: list[str]) -> tuple[str, ..
     base = os.path.realpath(root) if root is not None else None
     kept: list[str] = []
     for name in listed:
-        reason = ""
-        if not isinstance(name, str) or "\0" in name:
-            reason = "is no file name"
+        path = _file(name, base)
+        if path is not None and os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises on a name that is too long
+            kept.append(path)
         elif base is None:
-            reason = "is dropped: this call has no workspace"
+            notes.append(f"context_files: {_as_text(name)[:300]} is dropped: this call has no workspace")
         else:
-            path = os.path.realpath(Path(base, name))
-            if path != base and not path.startswith(base.rstrip(os.sep) + os.sep):
-                reason = "lies outside the workspace and is dropped"
-            elif not Path(path).is_file():
-                reason = "is no file in the workspace and is dropped"
-            else:
-                kept.append(path)
-        if reason:
-            notes.append(f"context_files: {_as_text(name)[:300]} {reason}")
+            where = "lies outside the workspace" if path is None else "is no file in the workspace"
+            notes.append(f"context_files: {_as_text(name)[:300]} {where} and is dropped")
     return tuple(kept)
+
+
+def _file(name: Any, base: str | None) -> str | None:
+    """The real path of a name inside the workspace; None for one that leads out of it, or is none."""
+    if not isinstance(name, str) or base is None:
+        return None
+    try:
+        path = os.path.realpath(Path(base, name))
+    except (OSError, ValueError):
+        return None
+    return path if path == base or path.startswith(base.rstrip(os.sep) + os.sep) else None
 
 
 def _as_text(value: Any) -> str:
