@@ -18,6 +18,7 @@ import pytest
 from sutler.errors import ClosedError, LimitExceeded
 from sutler.workspace import threads as module
 from sutler.workspace.cwd import per_thread_cwd
+from sutler.workspace.loops import LoopThread
 from sutler.workspace.root import Workspace
 from sutler.workspace.threads import WorkspaceThreads
 
@@ -160,6 +161,9 @@ def test_without_a_cwd_per_thread_functions_run_in_the_processs_directory_and_th
 
     assert one.submit_async(where).result() == os.getcwd()
     one.close()
+    loop = LoopThread("a loop", root=tmp_path)
+    assert loop.submit(where).result() == os.getcwd()
+    loop.close()
 
 
 def test_an_idle_thread_is_used_again_and_ends_when_idle_for_long(tmp_path: Path) -> None:

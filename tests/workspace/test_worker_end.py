@@ -56,6 +56,15 @@ def test_a_call_past_its_deadline_is_killed_and_the_next_one_has_a_fresh_child(b
 
 
 @pytest.mark.requirement("RUN-12")
+def test_a_call_whose_time_is_up_before_it_begins_does_not_cost_the_warm_child(bench: Bench) -> None:
+    bench("count")
+    with pytest.raises(ToolTimeout, match="no time left"):
+        bench("count", timeout=0)
+    assert bench("count")["value"] == 2
+    assert bench.worker.starts == 1
+
+
+@pytest.mark.requirement("RUN-12")
 @pytest.mark.parametrize("own_session", [False, True])
 def test_grandchildren_end_with_it_wherever_they_hid(bench: Bench, own_session: bool) -> None:
     made = [bench("grandchild", seconds=60, own_session=own_session, ignore=True)["value"] for _ in range(3)]

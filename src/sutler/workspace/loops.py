@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..errors import ClosedError
-from .cwd import enter
+from .cwd import enter, per_thread_cwd
 
 T = TypeVar("T")
 _STUCK_AFTER = 1.0
@@ -26,13 +26,14 @@ class Submits(Protocol):
 class LoopThread:
     """One loop, one daemon thread, started at the first use and never again after `close`.
 
-    root: the thread's own current directory; None leaves it where the starting thread is, so start such a loop from
-    a thread that has the process's. executor: where asyncio.to_thread goes; it gets the function and returns a future.
+    root: the thread's own current directory, where the platform has that. None, or none, leaves it where the starting
+    thread is, which for a workspace's thread is the workspace.
+    executor: where asyncio.to_thread goes; it gets the function and returns a future.
     """
 
     def __init__(self, name: str, *, root: Path | None = None, executor: Submits | None = None) -> None:
         self.name = name
-        self.root = root
+        self.root = root if per_thread_cwd().available else None
         self._executor = executor
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None

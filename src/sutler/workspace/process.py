@@ -90,8 +90,10 @@ class Process:
         line = wire.dump({**start, "path": _import_path()})
         self._limits = limits
         self._life_lock = threading.Lock()
-        pairs = [os.pipe() for _ in range(6)]
+        pairs: list[tuple[int, int]] = []
         try:
+            for _ in range(6):
+                pairs.append(os.pipe())  # one by one, so that those made before a failure are closed
             (life, self._life), (requests, self._requests), *rest = pairs
             (self._answers, answers), (self._out, out), (self._err, err), (self._raw, raw) = rest
             theirs = (life, requests, answers, out, err)

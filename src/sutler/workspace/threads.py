@@ -235,8 +235,7 @@ class WorkspaceThreads:
                 self._old_loops.append(self._loop)
                 self._loop = None
             if self._loop is None:
-                root = self.root if self.own_cwd else None
-                self._loop = LoopThread(f"sutler-loop {self.root.name}", root=root, executor=self.submit)
+                self._loop = LoopThread(f"sutler-loop {self.root.name}", root=self.root, executor=self.submit)
             return self._loop
 
 

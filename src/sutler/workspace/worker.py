@@ -118,6 +118,8 @@ class Worker:
                 line = wire.dump({"op": "call", "method": method, "args": args, "cwd": str(cwd)})
             except wire.Uncarried as error:
                 raise InvalidArguments(f"{self.name}: {method}: {error}") from None
+            if deadline.expired:  # a warm child is not to be killed for a call that never began
+                raise ToolTimeout(f"{self.name}: {method} had no time left when its turn came")
             process = self._ready(cwd, deadline, on_request)
             before, printed = process.printed, Printed(self.limits.output_bytes)
             process.printed = printed
