@@ -62,7 +62,10 @@ def bind(node: ast.Call, tool: ToolSig, source: Source, report: Report) -> dict[
                 message = f"{tool.name} takes {_count(len(positional))} by position, and {by_name} by name"
                 wrong(arg, message, _by_name(node, tool, source))
             else:
-                wrong(arg, f"{tool.name} takes at most {_count(len(tool.params))}, and {len(node.args)} are given")
+                most = f"at most {_count(len(tool.params))}" if tool.params else "no arguments"
+                are = "is" if len(node.args) == 1 else "are"
+                wrong(arg, f"{tool.name} takes {most}, and {len(node.args)} {are} given")
+            loose = True  # what seems to be missing may be what stands in the wrong place
             break
         given[positional[index].name] = arg
     by_spelling = {spelling: param for param in tool.params for spelling in (param.name, *param.accepts)}

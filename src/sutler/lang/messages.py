@@ -132,7 +132,6 @@ METHODS: dict[str, str] = {
     "utcnow": "datetime.now(timezone.utc)",
     "utcfromtimestamp": "datetime(1970, 1, 1) + timedelta(seconds=s)",
     "fromtimestamp": "datetime(1970, 1, 1) + timedelta(seconds=s)",
-    "combine": "datetime(day.year, day.month, day.day, hour, minute)",
     "timetuple": "(day.year, day.month, day.day)",
     "ctime": "day.isoformat()",
     "toordinal": "(day - date(1970, 1, 1)).days",
