@@ -103,6 +103,14 @@ def test_what_is_no_source_is_refused_at_the_door() -> None:
         Toolbox().add_source({})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("rank", ["high", float("nan"), [1]])
+def test_a_rank_that_is_no_number_is_refused_at_the_door(rank: Any) -> None:
+    with pytest.raises(TypeError, match="precedence of source 'a'"):
+        Toolbox().add_source(Listed("a", precedence=rank))
+    with pytest.raises(TypeError, match="its id"):
+        Toolbox().add_source(Listed(""))
+
+
 def test_a_source_can_be_taken_out() -> None:
     a, b = Listed("a", ["x"]), Listed("b", ["y"])
     box = toolbox(a, b)
@@ -477,6 +485,19 @@ def test_a_tool_without_a_usable_name_is_quarantined_alone(name: Any) -> None:
     inventory = toolbox(source).inventory()
     assert list(inventory.tools) == ["fine"]
     assert "its name is" in inventory.quarantined[0].reason
+
+
+@pytest.mark.requirement("SRC-10")
+@pytest.mark.parametrize(
+    "origin",
+    [None, Origin(source="", kind="mcp"), Origin(source="s", kind="mcp", precedence="x")],  # type: ignore[arg-type]
+)
+def test_a_tool_without_a_usable_origin_is_quarantined_alone(origin: Any) -> None:
+    source = Listed("server", ["fine"])
+    source.tools.append(ToolSpec(name="lost", origin=origin))
+    inventory = toolbox(source).inventory()
+    assert list(inventory.tools) == ["fine"]
+    assert [(item.source, item.tool) for item in inventory.quarantined] == [("server", "lost")]
 
 
 @pytest.mark.requirement("SRC-10")

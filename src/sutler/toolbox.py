@@ -70,9 +70,13 @@ class Toolbox:
         missing = [member for member in _MEMBERS if not hasattr(source, member)]
         if missing:
             raise TypeError(f"{type(source).__name__} is no ToolSource: it has no {', '.join(missing)}")
-        own: Any = getattr(source, "precedence", None)
+        rank: Any = precedence if precedence is not None else getattr(source, "precedence", None)
+        if not isinstance(cast("object", source.name), str) or not source.name:
+            raise TypeError(f"the name of a source is its id, a text, not {source.name!r}")
+        if rank is not None and not _is_rank(rank):
+            raise TypeError(f"the precedence of source {source.name!r} is a number, not {rank!r}")
         with self._lock:
-            member = _Member(source, source.name, "", precedence if precedence is not None else own)
+            member = _Member(source, source.name, "", rank)
             member.id = self._id(member, source.name)
             self._members.append(member)
 
@@ -162,7 +166,7 @@ class Toolbox:
         bad: list[Quarantined] = list(getattr(source, "quarantined", ()))
         duplicates: list[Duplicate] = list(getattr(source, "duplicates", ()))
         notes = [str(note) for note in getattr(source, "notes", ())]
-        if member.id != member.given_id:
+        if found and member.id != member.given_id:
             notes.append(f"there is a source {member.given_id!r} already; the one added later is {member.id!r}")
         for item in found:
             if not isinstance(item, ToolSpec):
@@ -201,8 +205,12 @@ class Toolbox:
         if type(spec.name) is not str or not spec.name:
             raise ValueError(f"its name is {spec.name!r}")
         origin = spec.origin
+        if type(origin.source) is not str or not origin.source:
+            raise ValueError(f"the id of its source is {origin.source!r}")
         source = self._id(member, origin.source)
         rank = member.precedence if member.precedence is not None else origin.precedence or PLUGINS
+        if not _is_rank(rank):
+            raise ValueError(f"its precedence is {rank!r}")
         if source != origin.source or rank != origin.precedence:
             spec = spec.with_origin(source=source, precedence=rank)
         grade = self._overrides.get(spec.qualified) if self._overrides else None
@@ -324,7 +332,11 @@ def _same(one: Sequence[_Answer], other: Sequence[_Answer]) -> bool:
 
 def _quarantined(member: _Member, spec: ToolSpec, error: Exception) -> Quarantined:
     reason = str(error) if isinstance(error, SutlerError | ValueError) else _said(error)
-    return Quarantined(source=member.id, tool=str(spec.name), reason=reason, where=spec.origin.where)
+    return Quarantined(source=member.id, tool=str(spec.name), reason=reason, where=getattr(spec.origin, "where", ""))
+
+
+def _is_rank(value: object) -> bool:
+    return isinstance(value, int | float) and value == value  # NaN ranks nowhere
 
 
 def _said(error: Exception) -> str:

@@ -126,10 +126,13 @@ def test_every_shipped_signature_takes_what_its_schema_declares(name: str) -> No
 
 @pytest.mark.requirement("SRC-05")
 def test_the_shipped_file_says_the_same_through_the_door_of_every_configuration() -> None:
-    from sutler.config import load_tables
+    from sutler.config import load_text
 
     ours = tables_of(FILE)
-    theirs = [replace(table, where=table.where.rpartition("/")[2]) for table in load_tables(FILE)]
+    theirs = [
+        replace(table, where=table.where.rpartition("/")[2])
+        for table in load_text(FILE.read_text(encoding="utf-8"), FILE).tools
+    ]
     assert theirs == ours
 
 
@@ -207,6 +210,8 @@ PROTECTED = [
     "sutler.toml",
     "deep/down/sutler.toml",
     "SUTLER.TOML",
+    "sutler.toml. ",
+    "sutler.toml:stream",
     ".mcp.json",
     "mcp.json",
     ".cursor/mcp.json",
@@ -433,6 +438,16 @@ def test_deleting_a_full_folder_has_to_be_asked_for(root: Path) -> None:
         with pytest.raises((PermissionError, FileNotFoundError)):
             tool("delete_path")(path=path, recursive=True)
     assert (root / "a.py").exists()
+
+
+def test_a_file_name_that_is_no_utf8_is_shown_and_stops_nothing(root: Path) -> None:
+    with open(os.fsencode(root) + b"/bad\xff.txt", "w") as file:
+        file.write("x")
+    assert tool("find_files")() == ["bad\\udcff.txt"]
+    assert tool("list_dir")()[0]["name"] == "bad\\udcff.txt"
+    assert tool("search_text")(pattern="x")["matches"][0]["file"] == "bad\\udcff.txt"
+    with pytest.raises(FileNotFoundError, match="the workspace has: bad"):
+        tool("read_file")(path="x")
 
 
 # ---------------------------------------------------------------- search and data files
@@ -664,6 +679,28 @@ def test_a_redirect_is_checked_like_the_first_address(site: str, target: str) ->
 def test_a_server_that_drips_is_cut_off(site: str) -> None:
     with pytest.raises(TimeoutError, match=r"did not answer in full within 0\.2 s"):
         tool("http_get")(url=site + "/slow", seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("peer", "first", "refused"),
+    [
+        ("93.184.216.34", "93.184.216.34", False),
+        ("127.0.0.1", "127.0.0.1", False),
+        ("10.0.0.5", "127.0.0.1", False),
+        ("93.184.216.34", "10.0.0.5", False),
+        ("10.0.0.5", "93.184.216.34", True),
+        ("127.0.0.1", "93.184.216.34", True),
+        ("::1", "2606:2800:220:1::1", True),
+        ("::ffff:10.0.0.5", "93.184.216.34", True),
+        ("169.254.169.254", "169.254.169.254", True),
+        ("::ffff:169.254.169.254", "127.0.0.1", True),
+        ("fe80::1%eth0", "127.0.0.1", True),
+    ],
+)
+def test_a_fetch_is_not_led_where_it_must_not_go(peer: str, first: str, refused: bool) -> None:
+    from sutler.data.default_tools.web import peer_problem
+
+    assert bool(peer_problem(peer, first)) is refused
 
 
 def test_an_unreachable_server_is_a_plain_error(site: str) -> None:

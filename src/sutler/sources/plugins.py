@@ -7,18 +7,22 @@ tickets = "my_package:tickets_source"      # a callable without parameters: a To
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SourceError, ToolUnavailable
 from ..spec import ToolSpec
 from .base import PLUGINS, ToolSource
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "sutler.sources"
 
 
 def plugin_sources(only: Iterable[EntryPoint] | None = None) -> list[ToolSource]:
     """The sources of all installed plugins, by name. One that fails is there too: as a source that says why."""
+    from importlib.metadata import entry_points
+
     sources: list[ToolSource] = []
     points = entry_points(group=GROUP) if only is None else only
     for point in sorted(points, key=lambda point: (point.name, point.value)):
@@ -28,6 +32,8 @@ def plugin_sources(only: Iterable[EntryPoint] | None = None) -> list[ToolSource]
             for item in items:
                 if not isinstance(item, ToolSource):
                     raise SourceError(f"it gave a {type(item).__name__}, which is no ToolSource")
+                if not isinstance(cast("object", item.name), str) or not item.name:
+                    raise SourceError(f"its source has no name: {item.name!r}")
                 sources.append(item)
         except (Exception, SystemExit) as error:
             sources.append(BrokenPlugin(point, error))

@@ -50,9 +50,13 @@ SHOWN_NEIGHBOURS = 10
 
 def protected(path: Path) -> bool:
     """Whether a tool may not write, move or remove this file. Case is ignored, as some file systems do."""
-    name = path.name.casefold()
-    parent = path.parent.name.casefold()
+    name, parent = plain_name(path.name), plain_name(path.parent.name)
     return name in PROTECTED_NAMES or (parent, name) in PROTECTED_IN_FOLDER or parent in PROTECTED_FOLDERS
+
+
+def plain_name(name: str) -> str:
+    """A name as the laxest file system reads it: Windows drops dots and spaces at the end, and what follows a colon."""
+    return name.casefold().partition(":")[0].rstrip(". ")
 
 
 def inside(path: str, *, write: bool = False) -> Path:
@@ -96,22 +100,22 @@ def file_to_write(path: str) -> Path:
     return found
 
 
-def refuse_protected(found: Path, shown: str) -> None:
+def refuse_protected(found: Path, path: str) -> None:
     if protected(found):
         raise PermissionError(
-            f"{shown} decides which tools and servers run, so shipped tools do not write, move or remove it;"
+            f"{path} decides which tools and servers run, so shipped tools do not write, move or remove it;"
             " change it yourself"
         )
 
 
-def refuse_protected_below(folder: Path, shown: str, moved_to: Path | None = None) -> None:
+def refuse_protected_below(folder: Path, path: str, moved_to: Path | None = None) -> None:
     """The same for every file below a folder, at the place it has or the place it would get."""
     for base, _, names in os.walk(folder) if not folder.is_symlink() else ():
         for name in names:
             here = Path(base, name)
             target = here if moved_to is None else moved_to / here.relative_to(folder)
             if protected(here) or protected(target):
-                refuse_protected(here if protected(here) else target, f"{shown}/{here.relative_to(folder).as_posix()}")
+                refuse_protected(here if protected(here) else target, f"{path}/{here.relative_to(folder).as_posix()}")
 
 
 def workspace_root() -> Path:
@@ -121,7 +125,12 @@ def workspace_root() -> Path:
 def relative(path: Path) -> str:
     """How a path is shown: relative and with forward slashes inside the workspace, whole elsewhere (read roots)."""
     root = workspace_root()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+    return shown(path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix())
+
+
+def shown(name: str) -> str:
+    """A file name as text that can be sent on: bytes that are no UTF-8 become escapes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def neighbours(path: Path) -> str:
@@ -133,7 +142,7 @@ def neighbours(path: Path) -> str:
         folder = inside(str(folder))
     except PermissionError:
         folder = workspace_root()
-    names = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+    names = sorted(shown(entry.name) + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
     name = relative(folder)
     where = "the workspace" if name == "." else name
     if not names:

@@ -68,6 +68,10 @@ def edit_file(path: str, old_str: str, new_str: str, replace_all: bool = False) 
         raise ValueError("old_str is empty; give the text to replace")
     file_to_read(path)
     found = file_to_write(path)
+    if found.stat().st_size > WHOLE_FILE_BYTES:
+        raise ValueError(
+            f"{path} holds {found.stat().st_size:,} bytes; the most that is edited is {WHOLE_FILE_BYTES:,}"
+        )
     raw = found.read_bytes()
     try:
         text = raw.decode("utf-8")

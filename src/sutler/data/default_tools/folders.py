@@ -15,6 +15,7 @@ from ._guard import (
     refuse_protected,
     refuse_protected_below,
     relative,
+    shown,
     to_read,
     to_write,
     walk_files,
@@ -30,7 +31,11 @@ def list_dir(path: str = ".", max_entries: int = 10_000) -> list[dict[str, Any]]
     if not folder.is_dir():
         raise NotADirectoryError(f"{path} is a file, not a folder")
     entries = [
-        {"name": entry.name, "type": kind_of(Path(entry.path)), "size": entry.stat(follow_symlinks=False).st_size}
+        {
+            "name": shown(entry.name),
+            "type": kind_of(Path(entry.path)),
+            "size": entry.stat(follow_symlinks=False).st_size,
+        }
         for entry in os.scandir(folder)
     ]
     if len(entries) > max_entries:
@@ -145,11 +150,11 @@ def to_write_existing(path: str) -> Path:
     return found
 
 
-def refuse_in_the_way(new: Path, shown: str, *, overwrite: bool) -> None:
+def refuse_in_the_way(new: Path, path: str, *, overwrite: bool) -> None:
     if new.is_dir():
-        raise FileExistsError(f"{shown} holds a folder of that name already")
+        raise FileExistsError(f"{path} holds a folder of that name already")
     if new.exists() and not overwrite:
-        raise FileExistsError(f"{shown} exists already; use overwrite to replace it")
+        raise FileExistsError(f"{path} exists already; use overwrite to replace it")
 
 
 def kind_of(path: Path) -> str:

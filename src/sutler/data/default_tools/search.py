@@ -33,10 +33,14 @@ def search_text(
     skipped: list[str] = []
     searched = 0
     for file in files:
-        if file.stat().st_size > SEARCHED_BYTES:
-            skipped.append(f"{relative(file)}: more than {SEARCHED_BYTES:,} bytes")
+        try:
+            if file.stat().st_size > SEARCHED_BYTES:
+                skipped.append(f"{relative(file)}: more than {SEARCHED_BYTES:,} bytes")
+                continue
+            raw = file.read_bytes()
+        except OSError as error:
+            skipped.append(f"{relative(file)}: {error.strerror}")
             continue
-        raw = file.read_bytes()
         if b"\0" in raw:
             skipped.append(f"{relative(file)}: not text")
             continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
     from urllib.request import OpenerDirector
 
 MAX_BYTES = 5_000_000
@@ -81,21 +82,17 @@ def guarded_opener(deadline: float) -> OpenerDirector:
     Behind a proxy the peer is the proxy, which then is the one to decide what can be reached.
     """
     import http.client
-    import ipaddress
     from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-    first_is_public: list[bool] = []
+    first: list[str] = []
 
     def refuse_peer(connection: http.client.HTTPConnection) -> None:
-        peer = ipaddress.ip_address(str(connection.sock.getpeername()[0]).partition("%")[0])
-        mapped = getattr(peer, "ipv4_mapped", None) or peer
-        first_is_public.append(mapped.is_global)
-        if mapped.is_link_local:
+        peer = str(connection.sock.getpeername()[0])
+        first.append(peer)
+        problem = peer_problem(peer, first[0])
+        if problem:
             connection.close()
-            raise PermissionError(f"{connection.host} is a link-local address ({mapped}), which is not fetched")
-        if first_is_public[0] and not mapped.is_global:
-            connection.close()
-            raise PermissionError(f"a public address led to {connection.host} ({mapped}), which is not public")
+            raise PermissionError(f"{connection.host} is not fetched: {problem}")
 
     class Plain(http.client.HTTPConnection):
         def connect(self) -> None:
@@ -128,6 +125,23 @@ def guarded_opener(deadline: float) -> OpenerDirector:
             return following
 
     return build_opener(PlainHandler, SecureHandler, Redirects)
+
+
+def peer_problem(peer: str, first: str) -> str:
+    """Why nothing is asked of this address, "" if it may be; `first` is where the first hop of the same fetch went."""
+    address, start = plain_address(peer), plain_address(first)
+    if address.is_link_local:
+        return f"{address} is link-local, where clouds keep their credentials"
+    if start.is_global and not address.is_global:
+        return f"a public address led to {address}, which is not public"
+    return ""
+
+
+def plain_address(text: str) -> IPv4Address | IPv6Address:
+    import ipaddress
+
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return (address.ipv4_mapped or address) if address.version == 6 else address
 
 
 def read_bounded(response: Any, most: int, deadline: float) -> tuple[bytes, bool]:
