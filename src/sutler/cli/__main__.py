@@ -1,0 +1,7 @@
+"""`python -m sutler.cli` is `sutler`."""
+
+from __future__ import annotations
+
+from .main import run
+
+run()

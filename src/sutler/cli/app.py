@@ -1,0 +1,213 @@
+"""The tree of commands: every name, option and example of the command line stands here or in the function it names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from ..policy.levels import Level
+from . import call, doctor, init, program, runs, tools, trusting
+from .context import Cli, Given
+from .report import report
+
+Command = Callable[..., int]
+
+SHARED: dict[str, Any] = {
+    "config": Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="PATH", help="This sutler.toml, trusted; else the nearest upward.", show_default=False
+        ),
+    ],
+    "workspace": Annotated[
+        Path | None,
+        typer.Option(
+            "--workspace", metavar="DIR", help="The folder that tools work in; else the config's.", show_default=False
+        ),
+    ],
+    "policy": Annotated[
+        Level | None,
+        typer.Option("--policy", help="What may run without asking; else the config's.", show_default=False),
+    ],
+    "as_json": Annotated[bool, typer.Option("--json", help="Answer with one JSON document on standard output.")],
+}
+
+EXAMPLES = """\
+  sutler init
+  sutler call tool_count_words text="one fish two fish"
+  sutler run -c 'tool_count_words("one fish two fish")'"""
+
+_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
+
+
+def _typer(**more: Any) -> typer.Typer:
+    return typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=_SETTINGS,
+        **more,
+    )
+
+
+def _shown(examples: str) -> str:
+    """Examples as a paragraph that help does not wrap."""
+    return f"Examples:\n\n\b\n{examples}"
+
+
+def _signature(command: Callable[..., Any] | None = None) -> inspect.Signature:
+    """What typer reads: the context, the command's own parameters, then those of every command."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("ctx", kind, annotation=typer.Context)]
+    if command is not None:
+        hints = get_type_hints(command, include_extras=True)
+        own = list(inspect.signature(command).parameters.values())[1:]  # the first is the Cli
+        parameters += [one.replace(kind=kind, annotation=hints[one.name]) for one in own]
+    for name, hint in SHARED.items():
+        parameters.append(inspect.Parameter(name, kind, annotation=hint, default=False if name == "as_json" else None))
+    return inspect.Signature(parameters)
+
+
+def _present(fn: Callable[..., None], signature: inspect.Signature) -> Callable[..., None]:
+    fn.__signature__ = signature  # type: ignore[attr-defined]  # where inspect looks first
+    fn.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    return fn
+
+
+def _take(ctx: typer.Context, values: dict[str, Any]) -> Given:
+    """The common options as they stand now: these over those further left on the line."""
+    deeper = Given(**{name: values.pop(name) for name in SHARED})
+    return (ctx.obj or Given()).over(deeper)
+
+
+def carry_out(command: Command, given: Given, values: dict[str, Any]) -> int:
+    """Runs one command, says what went wrong with it, and gives the exit code."""
+    cli = Cli(given)
+    try:
+        code = command(cli, **values)
+    except BaseException as error:
+        cli.hush()
+        code = report(error, cli.out)
+    try:
+        cli.close()
+    except BaseException as error:
+        closing = report(error, cli.out)
+        code = code or closing
+    return code
+
+
+def _add(group: typer.Typer, name: str, command: Command, examples: str) -> None:
+    """Hangs a command into the tree."""
+
+    def run(ctx: typer.Context, **values: Any) -> None:
+        given = _take(ctx, values)
+        raise typer.Exit(carry_out(command, given, values))
+
+    group.command(name, help=inspect.getdoc(command), epilog=_shown(examples))(_present(run, _signature(command)))
+
+
+def _add_group(name: str, summary: str, bare: Command, examples: str) -> typer.Typer:
+    """A command with commands of its own; alone it is `bare`."""
+
+    def run(ctx: typer.Context, **values: Any) -> None:
+        given = _take(ctx, values)
+        ctx.obj = given
+        if ctx.invoked_subcommand is None:
+            raise typer.Exit(carry_out(bare, given, {}))
+
+    group = _typer()
+    group.callback(invoke_without_command=True, epilog=_shown(examples))(_present(run, _signature()))
+    app.add_typer(group, name=name, help=summary)
+    return group
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"sutler {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    cli: Cli,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> int:
+    """Finds tools in many places, and calls one of them or runs a small program that composes many."""
+    return 0
+
+
+def _start(ctx: typer.Context, **values: Any) -> None:
+    values.pop("version")
+    ctx.obj = _take(ctx, values)
+    if ctx.invoked_subcommand is None:
+        typer.echo(SHORT)
+        raise typer.Exit
+
+
+SHORT = f"""\
+Sutler finds tools in many places, and calls one of them or runs a small program that composes many.
+
+{EXAMPLES}
+
+`sutler --help` lists the commands, `sutler COMMAND --help` explains one, `sutler doctor` explains trouble."""
+
+app = _typer()
+app.callback(invoke_without_command=True, help=inspect.getdoc(_root), epilog=_shown(EXAMPLES))(
+    _present(_start, _signature(_root))
+)
+
+_add(app, "init", init.init, "  sutler init\n  sutler init words")
+_tools = _add_group(
+    "tools",
+    "Look at the tools: list, show, search, why. Alone: list.",
+    tools.list_tools,
+    "  sutler tools\n  sutler tools search count words\n  sutler tools why tool_count_words",
+)
+_add(_tools, "list", tools.list_tools, "  sutler tools list\n  sutler tools list --all --json")
+_add(
+    _tools, "show", tools.show, "  sutler tools show tool_count_words\n  sutler tools show text_stats::tool_count_words"
+)
+_add(_tools, "search", tools.search, "  sutler tools search count words")
+_add(_tools, "why", tools.why, "  sutler tools why tool_count_words")
+_add(
+    app,
+    "call",
+    call.call,
+    """\
+  sutler call tool_count_words text="one fish two fish" top=3
+  sutler call tool_count_words text=@notes.txt
+  sutler call tool_count_words --args '{"text": "one fish"}' --json""",
+)
+_add(
+    app,
+    "check",
+    program.check,
+    "  sutler check program.py\n  sutler check -c 'tool_count_words(text)' --param text=hello",
+)
+_add(app, "plan", program.plan, "  sutler plan program.py\n  sutler plan program.py --json --policy strict")
+_add(
+    app,
+    "run",
+    program.run,
+    """\
+  sutler run program.py
+  sutler run -c 'tool_count_words(text, top=1)' --param text=@notes.txt
+  sutler run - --tools tool_count_words --level calls --trace < program.py""",
+)
+_runs = _add_group(
+    "runs",
+    "Look at what was run here: list, show. Alone: list.",
+    runs.list_runs,
+    "  sutler runs\n  sutler runs show 4f1c",
+)
+_add(_runs, "list", runs.list_runs, "  sutler runs list --limit 5 --status failed\n  sutler runs list --calls")
+_add(_runs, "show", runs.show, "  sutler runs show 4f1c0a9be210\n  sutler runs show 4f1c --json")
+_add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust ../other --yes")
+_add(app, "doctor", doctor.doctor, "  sutler doctor\n  sutler doctor --json")

@@ -1,0 +1,191 @@
+"""What every command stands on: the options common to all, the config, the runtime, and the way to the person."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ..policy.levels import Level
+from .exits import Refused
+from .out import Out
+from .stdout import claim
+
+if TYPE_CHECKING:
+    from ..config import Config
+    from ..runtime import SyncRuntime
+    from .approve import TerminalApproval
+    from .progress import Progress
+
+_SHOWN = 5  # withheld parts of an untrusted file that are named; the rest is counted
+
+
+@dataclass(slots=True)
+class Process:
+    """What a command may do to the process it runs in. claims: descriptor 1 is its own to take (see stdout.py).
+
+    lingers: set when something still goes on that the process must not wait for.
+    """
+
+    claims: bool = False
+    lingers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The options common to all commands, wherever on the line they stood, and the process."""
+
+    config: Path | None = None
+    workspace: Path | None = None
+    policy: Level | None = None
+    as_json: bool = False
+    process: Process = field(default_factory=Process)
+
+    def over(self, deeper: Given) -> Given:
+        """These, with those that stood further right on the line winning."""
+        return replace(
+            self,
+            config=deeper.config or self.config,
+            workspace=deeper.workspace or self.workspace,
+            policy=deeper.policy or self.policy,
+            as_json=deeper.as_json or self.as_json,
+        )
+
+
+class Cli:
+    """One command being carried out."""
+
+    def __init__(self, given: Given) -> None:
+        self.given = given
+        self.out = Out(as_json=given.as_json, own=claim() if given.process.claims else None)
+        self.progress: Progress | None = None
+        self._config: Config | None = None
+        self._runtime: SyncRuntime | None = None
+
+    # ------------------------------------------------------------------ where we are
+
+    def project(self) -> Path:
+        """The folder that runs are kept under: that of the sutler.toml in force, trusted or not, else this one."""
+        from ..config.find import find_config
+
+        if self.given.config is not None:
+            return self.given.config.absolute().parent
+        found = find_config(Path.cwd())
+        return found.parent if found is not None else Path.cwd()
+
+    def store_path(self) -> Path:
+        from ..store import default_path
+
+        return default_path(self.project())
+
+    def config(self) -> Config:
+        """The configuration in force. ConfigError with every problem of it."""
+        if self._config is None:
+            from ..config import load, user_config_file
+
+            self._config = load(self.given.config, start=Path.cwd(), user_file=user_config_file())
+        return self._config
+
+    def workspace(self, config: Config) -> Path:
+        given = self.given.workspace
+        if given is None:
+            return config.workspace_root(Path.cwd())
+        if not given.is_dir():
+            what = "is not a folder" if given.exists() else "there is no such folder"
+            raise Refused(f"--workspace {given}: {what}")
+        return given
+
+    # ------------------------------------------------------------------ the runtime
+
+    def open(
+        self,
+        *,
+        runs: bool = False,
+        asks: bool = False,
+        quiet: bool = False,
+        profile: str | None = None,
+        config: Config | None = None,
+    ) -> SyncRuntime:
+        """The runtime of this command, open.
+
+        runs: it will run tools. asks: the person may be asked at the terminal.
+        quiet: what is withheld is said elsewhere.
+        """
+        from ..runtime import SyncRuntime
+
+        config = config or self.config()
+        if not config.trusted and not quiet:
+            self._tell_untrusted(config)
+        if runs:
+            from .progress import Progress
+
+            self.progress = Progress(sys.stderr)
+        runtime = SyncRuntime(
+            config=config,
+            workspace=self.workspace(config),
+            policy=self.given.policy,
+            profile=profile,
+            store=self.store_path(),
+            confirm_handler=self._approval() if runs and asks else None,
+            on_event=self.progress.heard if self.progress is not None else None,
+        )
+        self._runtime = runtime
+        return runtime.open()
+
+    def hush(self) -> None:
+        """Nothing moves on the terminal any more."""
+        if self.progress is not None:
+            self.progress.stop()
+
+    def close(self) -> None:
+        """Ends what the command opened, and says what does not end."""
+        self.hush()
+        runtime, self._runtime = self._runtime, None
+        left = runtime.close() if runtime is not None else ()
+        for sentence in left:
+            self.out.note(sentence)
+        self.given.process.lingers = bool(left)
+
+    def _tell_untrusted(self, config: Config) -> None:
+        said = self.out.say
+        if not config.withheld:
+            said(f"note: {config.file} is not trusted yet; it holds nothing that is withheld")
+            return
+        said(f"note: {config.file} is not trusted, so this of it is not in force:")
+        for sentence in config.withheld[:_SHOWN]:
+            said(f"  {sentence.removesuffix(' is withheld')}")
+        if len(config.withheld) > _SHOWN:
+            said(f"  and {len(config.withheld) - _SHOWN} more")
+        said("  look at it with `sutler trust --show`, and say yes to it with `sutler trust`")
+
+    def _approval(self) -> TerminalApproval | None:
+        """The person at the terminal, if there is one."""
+        if not at_terminal():
+            return None
+        from .approve import TerminalApproval
+
+        assert self.progress is not None
+        approval = TerminalApproval(sys.stderr, pause=self.progress.paused)
+        if threading.current_thread() is threading.main_thread():
+
+            def interrupted(number: int, frame: FrameType | None) -> None:
+                if not approval.interrupt():
+                    signal.default_int_handler(number, frame)
+
+            signal.signal(signal.SIGINT, interrupted)
+        return approval
+
+
+def at_terminal() -> bool:
+    """A terminal is somebody only when both stdin and stderr are one."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def failure_document(kind: str, message: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What --json says of a command that could not be carried out."""
+    return {"success": False, "kind": kind, "error": message, **(more or {})}

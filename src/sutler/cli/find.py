@@ -1,0 +1,160 @@
+"""Looking tools up and describing them, for every command that names one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ToolNotFound, ToolUnavailable
+from ..policy.levels import LEVELS, Policy
+from ..spec import Decision, ToolSpec
+
+if TYPE_CHECKING:
+    from ..config import Config
+    from ..inventory import Inventory, Row
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def find(inventory: Inventory, name: str) -> Row:
+    """The tool of a name. ToolUnavailable when one is known by it that cannot be used now, else ToolNotFound."""
+    try:
+        return inventory.find(name)
+    except ToolNotFound as error:
+        known = troubles(inventory, name)
+        if known:
+            raise ToolUnavailable(f"{name} cannot be called now: {'; '.join(known)}") from error
+        raise
+
+
+def troubles(inventory: Inventory, name: str) -> list[str]:
+    """Why a tool or source of this name cannot be used, where that is known."""
+    said = [f"{where} is unavailable: {reason}" for where, reason in inventory.unavailable if _same(name, where)]
+    for item in inventory.quarantined:
+        place = item.source if item.tool is None else f"{item.source}::{item.tool}"
+        if _same(name, place):
+            said.append(f"quarantined: {item}")
+    return said
+
+
+def _same(name: str, place: str) -> bool:
+    """Whether a name means this source::tool, or a tool of this whole source."""
+    source, _, tool = place.partition("::")
+    return name in (place, tool or source) or (not tool and name.startswith((f"{source}::", f"{source}__")))
+
+
+def row_of_policy(spec: ToolSpec) -> str:
+    """The row of the table of levels that a tool falls under (docs/cli.md, Who may do what)."""
+    origin = spec.origin
+    match origin.kind:
+        case "function":
+            return "function of the host's own code"
+        case "config" if origin.source == "default":
+            return "shipped tool"
+        case "config":
+            return "[[tools]] of the config"
+        case "library":
+            return "tool folder"
+        case "virtual":
+            return "virtual tool"
+        case "mcp" | "openapi":
+            return "server" if origin.precedence >= 5 else "server of a host config"
+        case "code":
+            return "code text"
+
+
+def at_each_level(spec: ToolSpec, policy: Policy) -> dict[str, Decision]:
+    """What each level would say of a call of this tool."""
+    return {level: Policy(level=level, network=policy.network).preview(spec) for level in LEVELS}
+
+
+def graded_where(spec: ToolSpec, config: Config) -> str:
+    """Where a tool's grade comes from, in words."""
+    match spec.grade_from:
+        case "override":
+            place = config.where.get(f'grades."{spec.qualified}"', "")
+            return f"override: [grades] of the config{f' ({place})' if place else ''}"
+        case "declared":
+            return f"declared by the tool{f' ({spec.origin.where})' if spec.origin.where else ''}"
+        case "hints":
+            return "the hints that its server gives"
+        case "undeclared":
+            return "undeclared, which counts as (3, 3); declare it with @tool(...) or in [grades]"
+
+
+def library_of(row: Row) -> dict[str, Any] | None:
+    """What the tool's library says of itself (LIB-05); None for a tool of no library."""
+    return library_document(getattr(row.source, "info", None))
+
+
+def library_document(info: Any) -> dict[str, Any] | None:
+    if info is None:
+        return None
+    return {
+        "name": info.name,
+        "description": info.description,
+        "icon": info.icon,
+        "aliases": list(info.aliases),
+        "load_flag": info.load_flag,
+        "directory": str(info.directory),
+        "files": [str(file) for file in info.files],
+    }
+
+
+def library_line(library: Mapping[str, Any]) -> str:
+    """A library's word on itself in one line."""
+    parts = [f"{library['icon']} {library['name']}".strip()]
+    if library["aliases"]:
+        parts.append(f"also {', '.join(library['aliases'])}")
+    if library["load_flag"]:
+        parts.append(f"turned on by {library['load_flag']}")
+    line = "; ".join(parts)
+    return f"{line}: {library['description']}" if library["description"] else line
+
+
+def ranked(rows: Iterable[Row], words: Sequence[str]) -> list[tuple[int, Row]]:
+    """The tools that have to do with the words, the best first: (score, row); equals by name.
+
+    A word counts most in the name, then in a parameter's name, then in the source, then in a description; at the
+    beginning of a word of the tool's half as much. A tool that has all the words stands before one that has some.
+    """
+    wanted = [word for text in words for word in _words(text)]
+    found: list[tuple[int, int, Row]] = []
+    for row in rows:
+        fields = _fields(row.spec)
+        scores = [_score(word, fields) for word in wanted]
+        hits = sum(score > 0 for score in scores)
+        if hits:
+            found.append((hits, sum(scores), row))
+    found.sort(key=lambda one: (-one[0], -one[1], one[2].spec.name, one[2].spec.origin.source))
+    return [(score, row) for _, score, row in found]
+
+
+def _fields(spec: ToolSpec) -> list[tuple[int, frozenset[str]]]:
+    """(weight, words) of each part of a tool."""
+    texts = [
+        (16, [spec.name]),
+        (6, [arg.name for arg in spec.args]),
+        (4, [spec.origin.source]),
+        (4, [spec.description, spec.annotations.title or ""]),
+        (2, [arg.description for arg in spec.args]),
+    ]
+    return [(weight, frozenset(word for text in several for word in _words(text))) for weight, several in texts]
+
+
+def _score(word: str, fields: Sequence[tuple[int, frozenset[str]]]) -> int:
+    best = 0
+    for weight, words in fields:
+        if word in words:
+            best += weight
+        elif any(one.startswith(word) for one in words):
+            best += weight // 2
+        elif len(word) > 3 and any(word.startswith(one) and len(one) > 3 for one in words):
+            best += weight // 4
+    return best
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(_CAMEL.sub(" ", text))]

@@ -1,0 +1,282 @@
+"""`sutler check`, `plan` and `run`: small programs that compose tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ..config import Config, Profile
+from ..errors import ToolNotFound
+from .arguments import pairs, read_text, takes_stdin
+from .context import Cli
+from .documents import (
+    TRACE,
+    grade_document,
+    problem_documents,
+    run_document,
+    shown_arguments,
+    trace_row,
+)
+from .exits import FAILED, OK, Refused, of_run
+from .find import find
+from .text import count
+
+if TYPE_CHECKING:
+    from ..inventory import Inventory
+    from ..lang import Problem
+    from ..runtime import SyncRuntime
+
+Level = Literal["calls", "program", "full"]
+
+File = Annotated[
+    str | None,
+    typer.Argument(metavar="[FILE]", help="A file with the program; - reads it from stdin.", show_default=False),
+]
+Code = Annotated[str | None, typer.Option("-c", metavar="TEXT", help="The program itself.", show_default=False)]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        "-p",
+        metavar="NAME=VALUE",
+        help="A parameter, a name that the program finds set: name=value, name:=JSON, name=@file. Repeatable.",
+        show_default=False,
+    ),
+]
+Tools = Annotated[
+    str | None, typer.Option("--tools", metavar="A,B", help="Only these tools may be called.", show_default=False)
+]
+ProfileName = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="NAME", help="A profile of the config, or one tool's name.", show_default=False),
+]
+LevelName = Annotated[
+    Level | None,
+    typer.Option("--level", help="How much of the language a program may use. [default: program]", show_default=False),
+]
+
+_NARROWED = "--tools"  # the name of the profile that --tools makes; no config can hold one of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program's text and what to call it in messages."""
+
+    text: str
+    name: str
+
+    def place(self, line: int | None) -> str:
+        return self.name if line is None else f"{self.name}:{line}"
+
+    def source_line(self, line: int | None) -> str:
+        lines = self.text.split("\n")
+        return lines[line - 1].strip() if line is not None and 0 < line <= len(lines) else ""
+
+
+def check(
+    cli: Cli,
+    file: File = None,
+    code: Code = None,
+    param: Params = None,
+    tools: Tools = None,
+    profile: ProfileName = None,
+    level: LevelName = None,
+) -> int:
+    """Check a program without running it: each error with its line and what to write instead."""
+    program = _program(file, code)
+    params = pairs(param or [], {})
+    runtime = _open(cli, tools, profile)
+    checked = runtime.check(program.text, level=level, params=list(params))
+    if cli.out.as_json:
+        cli.out.document(
+            {
+                "ok": checked.ok,
+                "errors": problem_documents(checked.errors),
+                "more": checked.more,
+                "tools": sorted(checked.tools),
+                "grade": grade_document(checked.grade),
+            }
+        )
+    elif checked.ok:
+        called = ", ".join(sorted(checked.tools)) or "none"
+        cli.out.line(f"{program.name}: ok; tools: {called}; grade {checked.grade}")
+    else:
+        _print_problems(cli, program, checked.errors, checked.more)
+    return OK if checked.ok else FAILED
+
+
+def plan(
+    cli: Cli,
+    file: File = None,
+    code: Code = None,
+    param: Params = None,
+    tools: Tools = None,
+    profile: ProfileName = None,
+    level: LevelName = None,
+) -> int:
+    """Show what a program may call, where, and whether a call asks first, without running it."""
+    program = _program(file, code)
+    params = pairs(param or [], {})
+    runtime = _open(cli, tools, profile)
+    planned = runtime.plan(program.text, level=level, params=list(params))
+    if cli.out.as_json:
+        cli.out.document(
+            {
+                "ok": planned.ok,
+                "errors": problem_documents(planned.errors),
+                "more": planned.checked.more,
+                "calls": [
+                    {
+                        "line": one.line,
+                        "tool": one.tool,
+                        "source": one.source,
+                        "args": one.args,
+                        "in_loop": one.in_loop,
+                        "decision": one.decision,
+                    }
+                    for one in planned.calls
+                ],
+                "grade": grade_document((planned.grade.w, planned.grade.d)),
+            }
+        )
+        return OK if planned.ok else FAILED
+    if not planned.ok:
+        _print_problems(cli, program, planned.errors, planned.checked.more)
+        return FAILED
+    cli.out.table(
+        ("line", "tool", "arguments", "in a loop", "call"),
+        [
+            (
+                str(one.line),
+                f"{one.source}::{one.tool}",
+                "known when it runs" if one.args is None else shown_arguments(one.args),
+                "yes" if one.in_loop else "no",
+                one.decision,
+            )
+            for one in planned.calls
+        ],
+    )
+    cli.out.say(f"grade {planned.grade}" if planned.calls else f"the program calls no tool; grade {planned.grade}")
+    return OK
+
+
+def run(
+    cli: Cli,
+    file: File = None,
+    code: Code = None,
+    param: Params = None,
+    tools: Tools = None,
+    profile: ProfileName = None,
+    level: LevelName = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show every call of the run on standard error.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show a long output whole on a terminal.")] = False,
+) -> int:
+    """Run a program. What it prints, then its output (the value of its last expression), go to standard output."""
+    asks = not takes_stdin(param or [], file)
+    program = _program(file, code)
+    params = pairs(param or [], {})
+    runtime = _open(cli, tools, profile, runs=True, asks=asks)
+    checked = runtime.check(program.text, level=level, params=list(params))
+    assert cli.progress is not None
+    cli.progress.start()
+    try:
+        result = runtime.run(program.text, params=params, level=level)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    finally:
+        cli.progress.stop()
+    out = cli.out
+    if out.as_json:
+        out.document({**run_document(result), "problems": problem_documents(checked.errors)})
+    else:
+        if result.stdout:
+            out.value(result.stdout, full=full)
+        out.value(result.output, full=full)
+    if trace and result.trace:
+        out.table(TRACE, [trace_row(entry) for entry in result.trace], aside=True)
+    if result.error is None:
+        return of_run(result)
+    if result.error.kind == "rejected":
+        for problem in checked.errors:
+            out.error(_problem(program, problem))
+        if checked.more:
+            out.error(f"and {checked.more} more")
+    else:
+        error = result.error
+        out.error(f"{program.place(error.line)}: {error.type}: {error.message}")
+        line = program.source_line(error.line)
+        if line:
+            out.say(f"    {line}")
+        if result.trace and not trace and not out.as_json:
+            calls = count(len(result.trace), "call")
+            out.note(f"{calls} went before; see them with --trace, or `sutler runs show {result.run_id}`")
+    return of_run(result)
+
+
+# ---------------------------------------------------------------------- what was asked for
+
+
+def _program(file: str | None, code: str | None) -> Program:
+    if (file is None) == (code is None):
+        raise Refused("name one program: a FILE, - for stdin, or -c TEXT")
+    if code is not None:
+        return Program(text=code, name="-c")
+    assert file is not None
+    name = "stdin" if file == "-" else str(Path(file))
+    return Program(text=read_text(file, "the program"), name=name)
+
+
+def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = False, asks: bool = False) -> SyncRuntime:
+    """The runtime, narrowed to what --tools and --profile name. Refused when one of them is not there."""
+    config = cli.config()
+    if tools is None:
+        runtime = cli.open(runs=runs, asks=asks, profile=profile)
+        if profile is not None and profile not in config.profiles:
+            _known_profile(runtime.inventory(), config, profile)
+        return runtime
+    base = config.profiles.get(profile) if profile is not None else None
+    wanted = [name.strip() for name in tools.split(",") if name.strip()]
+    if base is not None and base.tools is not None:
+        unknown = [name for name in wanted if name not in base.tools]
+        if unknown:
+            known = ", ".join(base.tools) or "none"
+            raise Refused(f"--tools: {', '.join(unknown)} is not in profile {base.name}, which has {known}")
+        named = {name: base.tools[name] for name in wanted}
+    else:
+        named = {name: name for name in wanted}
+    narrowed = replace(base or Profile(name=_NARROWED), name=_NARROWED, tools=named, where="--tools")
+    config = replace(config, profiles={**config.profiles, _NARROWED: narrowed})
+    runtime = cli.open(runs=runs, asks=asks, profile=_NARROWED, config=config)
+    for name in named.values():
+        find(runtime.inventory(), name)
+    if profile is not None and base is None:
+        _known_profile(runtime.inventory(), config, profile)
+        raise Refused(f"--tools and --profile {profile} (the name of a tool) exclude each other")
+    return runtime
+
+
+def _known_profile(inventory: Inventory, config: Config, name: str) -> None:
+    try:
+        find(inventory, name)
+    except ToolNotFound as error:
+        known = [profile for profile in config.profiles if profile != _NARROWED]
+        near = get_close_matches(name, [*known, *inventory.tools], n=1)
+        hint = f"did you mean {near[0]}?" if near else f"the profiles are {', '.join(known) or 'none'}"
+        raise Refused(f"--profile: there is no profile and no tool {name!r}; {hint}") from error
+
+
+def _print_problems(cli: Cli, program: Program, problems: Sequence[Problem], more: int) -> None:
+    for problem in problems:
+        cli.out.line(_problem(program, problem))
+    if more:
+        cli.out.line(f"{program.name}: and {more} more")
+
+
+def _problem(program: Program, problem: Problem) -> str:
+    said = f"{program.place(problem.line)}: {problem.message}"
+    return f"{said}\n    write instead: {problem.rewrite}" if problem.rewrite else said

@@ -1,0 +1,167 @@
+"""`sutler runs`: what has been run here, and what came of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ..spec import TraceEntry
+from ..store import RunRecord, SqliteStore, StepRecord
+from .context import Cli
+from .documents import TRACE, error_document, grade_document, trace_document, trace_row
+from .exits import OK, Refused
+from .text import lasting, one_line, when
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Status = Annotated[
+    Literal["running", "waiting", "completed", "failed", "cancelled"] | None,
+    typer.Option("--status", help="Only those that stand so.", show_default=False),
+]
+Calls = Annotated[bool, typer.Option("--calls", help="The single calls instead, made outside any program.")]
+
+
+def list_runs(cli: Cli, limit: Limit = 20, status: Status = None, calls: Calls = False) -> int:
+    """List the runs of this project, newest first."""
+    if calls and status is not None:
+        raise Refused("--calls and --status exclude each other: single calls have no status")
+    store = _store(cli)
+    if calls:
+        steps = store.direct(limit) if store is not None else []
+        return _list_calls(cli, steps)
+    runs = store.runs(limit, status) if store is not None else []
+    if cli.out.as_json:
+        cli.out.document({"runs": [_run_document(run) for run in runs], "store": str(cli.store_path())})
+        return OK
+    cli.out.table(
+        ("id", "when", "status", "time", "program"),
+        [(run.run_id, when(run.started), run.status, _lasted(run), one_line(run.program, 80)) for run in runs],
+    )
+    if not runs:
+        cli.out.say(f"nothing has been run here yet ({cli.store_path()})")
+    return OK
+
+
+def show(
+    cli: Cli,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id begins.", show_default=False)],
+) -> int:
+    """Show one run: its program, parameters, calls and output."""
+    run = _run(cli, run_id)
+    steps = [_entry(step) for step in run.steps]
+    if cli.out.as_json:
+        cli.out.document(
+            {
+                **_run_document(run),
+                "params": dict(run.params),
+                "output": run.output,
+                "stdout": run.stdout,
+                "variables": dict(run.variables),
+                "trace": [{**trace_document(step), "run_id": run.run_id} for step in steps],
+                "missing": run.missing,
+            }
+        )
+        return OK
+    out = cli.out
+    out.line(f"{run.run_id}  {run.status}  {when(run.started)}  {_lasted(run)}".rstrip())
+    if run.grade is not None:
+        out.line(f"grade {run.grade}, level {run.level}")
+    out.line()
+    for number, line in enumerate(run.program.rstrip("\n").split("\n"), start=1):
+        out.line(f"{number:4}  {line}")
+    for title, value in (("Parameters", dict(run.params)), ("Variables", dict(run.variables))):
+        if value:
+            out.line()
+            out.line(title)
+            out.value(value)
+    if steps:
+        out.line()
+        out.table(TRACE, [trace_row(step) for step in steps])
+    if run.stdout:
+        out.line()
+        out.line("Printed")
+        out.value(run.stdout)
+    if run.output is not None:
+        out.line()
+        out.line("Output")
+        out.value(run.output)
+    if run.error is not None:
+        out.line()
+        out.line(f"Error: {run.error}")
+    if not run.replayable:
+        out.note("a secret was masked, or a value could not be kept as it was: this run cannot be replayed")
+    return OK
+
+
+def _store(cli: Cli) -> SqliteStore | None:
+    """The project's store; None while nothing has been written. Looking must not make one."""
+    path = cli.store_path()
+    return SqliteStore(path) if path.exists() else None
+
+
+def _run(cli: Cli, run_id: str) -> RunRecord:
+    store = _store(cli)
+    found = store.run(run_id) if store is not None else None
+    if found is not None:
+        return found
+    likely = [] if store is None or not run_id else [r for r in store.runs(sys.maxsize) if r.run_id.startswith(run_id)]
+    if len(likely) > 1:
+        raise Refused(f"{len(likely)} runs begin with {run_id!r}: {', '.join(run.run_id for run in likely[:5])}")
+    found = store.run(likely[0].run_id) if store is not None and likely else None
+    if found is None:
+        raise Refused(f"there is no run {run_id!r} of this project; `sutler runs` lists them")
+    return found
+
+
+def _list_calls(cli: Cli, steps: list[StepRecord]) -> int:
+    if cli.out.as_json:
+        cli.out.document(
+            {"calls": [{**trace_document(_entry(step)), "at": step.at, "state": step.state} for step in steps]}
+        )
+        return OK
+    cli.out.table(
+        ("when", *TRACE[2:]),
+        [(when(step.at), *trace_row(_entry(step))[2:]) for step in steps],
+    )
+    if not steps:
+        cli.out.say(f"no tool has been called here yet ({cli.store_path()})")
+    return OK
+
+
+def _entry(step: StepRecord) -> TraceEntry:
+    """A stored call as a line of a trace. One that never ended has no success."""
+    ended = step.state == "done"
+    return TraceEntry(
+        step=step.step,
+        tool=step.tool,
+        source=step.source,
+        args=step.args,
+        result=step.result,
+        duration=step.duration,
+        success=bool(step.success),
+        error=step.error if ended else "it was started, and never ended",
+        kind=step.kind if ended else "crashed",
+        repairs=step.repairs,
+        decision=step.decision,
+        line=step.line,
+        run_id=step.run_id,
+    )
+
+
+def _run_document(run: RunRecord) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "status": run.status,
+        "started": run.started,
+        "ended": run.ended,
+        "level": run.level,
+        "program": run.program,
+        "error": error_document(run.error),
+        "grade": None if run.grade is None else grade_document((run.grade.w, run.grade.d)),
+        "replayable": run.replayable,
+    }
+
+
+def _lasted(run: RunRecord) -> str:
+    return "" if run.ended is None else lasting(run.ended - run.started)

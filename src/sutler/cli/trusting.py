@@ -1,0 +1,104 @@
+"""`sutler trust`: saying yes to a sutler.toml, word for word (TRU-01)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..config import FILE_NAME, find_config, load_text, read_config
+from ..policy.trust import TrustStore
+from ..state import state_dir
+from .context import Cli, at_terminal
+from .exits import DENIED, OK, Refused
+
+
+def trust(
+    cli: Cli,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]", help="A sutler.toml or its folder. [default: the nearest upward]", show_default=False
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Only show what is new since it was last trusted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Trust it without asking.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Trust it no longer.")] = False,
+) -> int:
+    """Trust a sutler.toml as it stands now. Until then nothing it names is run, and its policy may only tighten."""
+    if remove and (show or yes):
+        raise Refused("--remove goes with neither --show nor --yes")
+    store = TrustStore(state_dir())
+    file = _file(path)
+    if remove:
+        removed = store.untrust(file)
+        return _ended(cli, file, trusted=False, said="is trusted no longer" if removed else "was not trusted")
+    text = read_config(file)
+    load_text(text, file, trusted=False)  # a file that cannot be used is not worth a yes; its problems are the error
+    if store.trusted(file, text):
+        return _ended(cli, file, trusted=True, said="is trusted as it stands")
+    difference = store.difference(file, text)
+    if show:
+        if cli.out.as_json:
+            return _ended(cli, file, trusted=False, said="", difference=difference)
+        cli.out.line(difference)
+        cli.out.say(f"{file} is not trusted as it stands; `sutler trust` says yes to it")
+        return OK
+    if not yes and not _agrees(cli, file, difference):
+        return _ended(cli, file, trusted=False, said="is not trusted", difference=difference, code=DENIED)
+    store.trust(file, text)
+    return _ended(cli, file, trusted=True, said="is trusted now", difference=difference)
+
+
+def _file(path: Path | None) -> Path:
+    if path is None:
+        found = find_config(Path.cwd())
+        if found is None:
+            raise Refused(f"there is no {FILE_NAME} in this folder or above it; `sutler init` makes one")
+        return found
+    return (path / FILE_NAME if path.is_dir() else path).absolute()
+
+
+def _agrees(cli: Cli, file: Path, difference: str) -> bool:
+    if not at_terminal():
+        raise Refused(
+            f"{file} is not trusted as it stands, and there is nobody to ask; look with --show, then say --yes",
+            code=DENIED,
+            kind="denied",
+        )
+    say = cli.out.say
+    say(difference)
+    while True:
+        sys.stderr.write(f"Trust {file} as it stands, so that what it names may run? [y/n] ")
+        sys.stderr.flush()
+        answer = _answer()
+        if answer is None:
+            say("")
+            return False
+        if answer in ("y", "yes"):
+            return True
+        if answer in ("n", "no"):
+            return False
+
+
+def _answer() -> str | None:
+    """One line from the terminal, None at its end and at Ctrl-C. What was typed before the question is dropped."""
+    from .approve import drop_typed_ahead
+
+    drop_typed_ahead()
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return None
+    return line.strip().lower() if line else None
+
+
+def _ended(cli: Cli, file: Path, *, trusted: bool, said: str, difference: str = "", code: int = OK) -> int:
+    if cli.out.as_json:
+        cli.out.document({"path": str(file), "trusted": trusted, "difference": difference})
+    if said:
+        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        (cli.out.say if cli.out.as_json else cli.out.line)(f"{shown} {said}")
+    return code
