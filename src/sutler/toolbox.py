@@ -92,6 +92,11 @@ class Toolbox:
             ids = ", ".join(member.id for member in self._members)
             raise KeyError(f"there is no source {source!r} in the toolbox; there are: {ids or 'none'}")
 
+    def sources(self) -> tuple[tuple[str, ToolSource], ...]:
+        """Every source with its id, in the order they were added."""
+        with self._lock:
+            return tuple((member.id, member.source) for member in self._members)
+
     def add(self, function: Function) -> Function:
         """Register a function, sync or async, above every source (SRC-11). Gives it back: it serves as a decorator."""
         self._functions().add(function)
