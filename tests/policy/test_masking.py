@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sutler.policy.masking import MASK, Masker, Secrets, is_secret_name, mask_arguments
-from sutler.policy.views import bounded
+from sutler.results import bounded
 
 pytestmark = pytest.mark.requirement("PRG-10")
 
@@ -170,32 +170,3 @@ def test_no_registered_value_is_ever_left_and_masking_twice_changes_nothing(args
     assert "hunter22" not in repr(shown)
     assert masker.arguments(shown) == shown
     assert (shown is args) or ("hunter22" in repr(args)) or (MASK in repr(shown))
-
-
-def test_a_bounded_view_says_what_it_cut() -> None:
-    assert bounded("x" * 30, 10) == "xxxxxxxxxx... (+20 characters)"
-    assert bounded(list(range(100)), 10)[-1].startswith("... (+9")
-    assert bounded({str(key): key for key in range(100)}, 10)["..."].startswith("+9")
-    assert bounded({"a": [1, None, True, 1.5, "x"]}) == {"a": [1, None, True, 1.5, "x"]}
-    assert bounded(b"abc") == "<3 bytes>"
-    assert bounded(10**5_000) == "<integer of 16610 bits>"
-    assert bounded({(1, 2): {3}}) == {"(1, 2)": [3]}
-
-
-def test_a_bounded_view_is_small_whatever_it_shows() -> None:
-    wide: list[Any] = [["x" * 50] * 1_000] * 1_000
-    loop: list[Any] = []
-    loop += [loop, loop]
-    deep: dict[str, Any] = {}
-    for _ in range(10_000):
-        deep = {"k": deep}
-    for value in (wide, loop, deep, {"k" * 100_000: 1}, object(), [10**4_000] * 1_000):
-        assert len(str(bounded(value))) < 20_000
-
-
-def test_an_object_that_cannot_be_shown_is_named() -> None:
-    class Broken:
-        def __repr__(self) -> str:
-            raise RuntimeError
-
-    assert bounded([Broken()]) == ["<Broken whose repr raised RuntimeError>"]

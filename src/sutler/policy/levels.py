@@ -76,10 +76,7 @@ class Policy:
                     return _ALLOW
                 return _ask(f"its implementation is the harness's, and its grade is {grade}")
             case "mcp" | "openapi":
-                if spec.origin.precedence < _HOST_CONFIG_BELOW:
-                    ceiling = Grade(1, 0)
-                else:
-                    ceiling = Grade(2, 1)
+                ceiling = Grade(1, 0) if spec.origin.precedence < _HOST_CONFIG_BELOW else Grade(2, 1)
                 return _ALLOW if ceiling.covers(grade) else _ask(f"a server's tool with grade {grade}")
             case "code":
                 return _ask("it was registered from code text")

@@ -14,13 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ApprovalPending, LimitExceeded, SutlerError, ToolCallError, ToolTimeout
 from ..spec import RunError, RunStatus
 from ..workspace import watchdog
 from ..workspace.watchdog import Deadline
-from .engine import Call, Done, ProgramFailed, Session
+from .steps import Call, Done, ProgramFailed
+
+if TYPE_CHECKING:
+    from .engine import Session
 
 
 @dataclass(frozen=True, slots=True)

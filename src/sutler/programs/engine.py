@@ -1,4 +1,4 @@
-"""The sandbox that programs run in: pydantic-monty, seen through one door.
+"""The sandbox that programs run in: pydantic-monty, seen through one door, which is imported at the first program.
 
 Nothing else in Sutler knows Monty. A session is one program in one worker process. It stops at every call of a name it
 does not define (`Call`), is answered with a value or an error, and ends with `Done` or `ProgramFailed`.
@@ -13,97 +13,31 @@ import signal
 import threading
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
+
+from pydantic_monty import (
+    CollectString,
+    FunctionSnapshot,
+    Monty,
+    MontyClassProxy,
+    MontyClassTypeProxy,
+    MontyComplete,
+    MontyCrashedError,
+    MontyError,
+    MontyRuntimeError,
+    MontySession,
+    MontyStdTypeProxy,
+    MontySyntaxError,
+    NameLookupSnapshot,
+)
 
 from ..errors import ClosedError, SutlerError
+from .slots import MAX_DEPTH, TOP_LEVEL_RUNS
+from .steps import Call, Done, ProgramFailed
 
-if TYPE_CHECKING:
-    from pydantic_monty import (
-        CollectString,
-        FunctionSnapshot,
-        Monty,
-        MontyCrashedError,
-        MontyError,
-        MontySession,
-        NameLookupSnapshot,
-    )
-
-TOP_LEVEL_RUNS = 64
-MAX_DEPTH = 4
 _SHOWN_FRAMES = 6
-
-FailureType = Literal["error", "limit", "crashed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The program calls a name that the host answers. `line` is its line in the program, from 1."""
-
-    name: str
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The program ended; `output` is the value of its last expression, else None."""
-
-    output: Any
-
-
-class ProgramFailed(SutlerError):
-    """The program ended with an exception (`error`), at a limit (`limit`), or its worker died (`crashed`)."""
-
-    def __init__(
-        self, kind: FailureType, type_: str, message: str, *, line: int | None, trace: str, limit: str = ""
-    ) -> None:
-        super().__init__(message or type_)
-        self.kind: FailureType = kind
-        self.type = type_
-        self.line = line
-        self.trace = trace
-        self.limit = limit
-
-
-class Slots:
-    """How many programs may run at once at one depth of nesting. Waiting for one costs no thread."""
-
-    def __init__(self, size: int) -> None:
-        self._free = size
-        self._waiting: list[Future[None]] = []
-        self._lock = threading.Lock()
-
-    def acquire(self) -> Future[None]:
-        """A future that is done once the slot is held. Cancelling it gives the place in the queue up."""
-        granted: Future[None] = Future()
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                granted.set_running_or_notify_cancel()
-                granted.set_result(None)
-            else:
-                self._waiting.append(granted)
-        return granted
-
-    def release(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._free += 1
-                    return
-                waiter = self._waiting.pop(0)
-            if waiter.set_running_or_notify_cancel():
-                waiter.set_result(None)
-                return
-
-
-# Nested programs draw on slots of their own depth: a parent that holds one can never starve its child of one.
-SLOTS = tuple(Slots(TOP_LEVEL_RUNS) for _ in range(MAX_DEPTH + 1))
 
 _lock = threading.Lock()
 _pool: Monty | None = None
@@ -131,8 +65,6 @@ def _shared_pool() -> Monty:
                 " start worker processes with spawn, or run the first program after the fork"
             )
         if _pool is None:
-            from pydantic_monty import Monty
-
             pool = Monty(
                 min_processes=1,
                 max_processes=TOP_LEVEL_RUNS * (MAX_DEPTH + 1),
@@ -185,8 +117,6 @@ class Session:
         return self._prints.output if self._prints is not None else ""
 
     def start(self, inputs: Mapping[str, Any]) -> Call | Done:
-        from pydantic_monty import MontyError
-
         session = self._open()
         try:
             return self._step(session.feed_start(self._text, inputs=dict(inputs), print_callback=self._prints))
@@ -195,8 +125,6 @@ class Session:
 
     def load(self, state: bytes) -> Call:
         """Restores a program stored by `dump`; it waits at the same call. The bytes must be ones we wrote ourselves."""
-        from pydantic_monty import MontyError
-
         session = self._open()
         try:
             step = self._step(session.load_snapshot(state, print_callback=self._prints))
@@ -207,8 +135,6 @@ class Session:
         return step
 
     def _open(self) -> MontySession:
-        from pydantic_monty import CollectString
-
         try:
             session = _shared_pool().checkout(limits=self._limits)  # pyright: ignore[reportArgumentType]
             session.__enter__()
@@ -234,8 +160,6 @@ class Session:
 
     def variables(self, names: Sequence[str]) -> dict[str, Any]:
         """The values the program left in these top-level names; a name it never bound is absent."""
-        from pydantic_monty import MontyComplete, MontyError, NameLookupSnapshot
-
         if not names or self._session is None:
             return {}
         lines = ["_sutler_seen = {}"]
@@ -267,14 +191,10 @@ class Session:
         with self._guard:
             session, self._session, self._pid = self._session, None, None
         if session is not None:
-            from pydantic_monty import MontyError
-
             with suppress(MontyError):
                 session.__exit__(None, None, None)
 
     def _resume(self, answer: dict[str, Any]) -> Call | Done:
-        from pydantic_monty import MontyError
-
         snapshot, self._snapshot = self._snapshot, None
         assert snapshot is not None, "the program is not waiting at a call"
         try:
@@ -283,8 +203,6 @@ class Session:
             raise self._failed(error) from None
 
     def _step(self, snapshot: Any) -> Call | Done:
-        from pydantic_monty import FunctionSnapshot, MontyComplete, NameLookupSnapshot
-
         while True:
             if type(snapshot) is FunctionSnapshot:
                 if not snapshot.is_os_function:
@@ -295,8 +213,7 @@ class Session:
             elif type(snapshot) is MontyComplete:
                 return Done(_plain_proxies(snapshot.output))
             elif type(snapshot) is NameLookupSnapshot:
-                lookup: NameLookupSnapshot = snapshot
-                snapshot = lookup.resume()
+                snapshot = snapshot.resume()
             else:
                 raise SutlerError(f"the sandbox stopped in a way this version does not know: {snapshot!r}")
 
@@ -312,8 +229,6 @@ class Session:
         return max(1, bisect_right(self._starts, offset))
 
     def _failed(self, error: MontyError) -> ProgramFailed:
-        from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
-
         if isinstance(error, MontyCrashedError):
             return self._crashed(error)
         message = str(error)
@@ -352,8 +267,6 @@ class Session:
 
 def _plain_proxies(value: Any) -> Any:
     """Instances of the program's own classes become dicts of their attributes; functions and types their names."""
-    from pydantic_monty import MontyClassProxy, MontyClassTypeProxy, MontyStdTypeProxy
-
     if isinstance(value, MontyClassProxy):
         return {name: _plain_proxies(item) for name, item in value.attributes.items()}
     if isinstance(value, MontyClassTypeProxy | MontyStdTypeProxy):

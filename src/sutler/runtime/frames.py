@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..errors import LimitExceeded
 from ..inventory import Inventory
 from ..spec import TraceEntry
+from ..store import StepRecord
 from ..workspace.watchdog import Deadline
 
 
@@ -43,7 +44,7 @@ class RunState:
     compute_seconds: float
     on_ask: str = "reject"
     held: frozenset[str] = frozenset()  # names of a stored run whose tools are not what they were
-    trace: list[TraceEntry] = field(default_factory=lambda: list[TraceEntry]())
+    trace: list[TraceEntry | StepRecord] = field(default_factory=lambda: list[TraceEntry | StepRecord]())
     steps: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,9 +54,9 @@ class RunState:
             return self.steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Frame:
-    """The call that code runs in. `deadlines`: its own and those of everything it is nested in."""
+    """The call that code runs in, never changed. `deadlines`: its own and those of everything it is nested in."""
 
     owner: object
     call_id: str

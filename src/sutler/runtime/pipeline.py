@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError
 from ..policy.approvals import nobody
 from ..results import failure, interpret
-from ..results.view import MODEL_SEES
+from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
@@ -50,8 +50,10 @@ class Pipeline:
             if run is not None:
                 ticket.step = run.next_step()
                 run.budget.spend()
-            inventory = run.inventory if run is not None else core.inventory()
-            ticket.tool = tool = core.tool(inventory.find(ticket.name))
+            row = ticket.row
+            if row is None:
+                row = (run.inventory if run is not None else core.inventory()).find(ticket.name)
+            ticket.tool = tool = core.tool(row)
             binder = tool.binder
             if ticket.program:
                 positional, keywords = ticket.raw  # pyright: ignore[reportGeneralTypeIssues]
@@ -204,7 +206,8 @@ class Pipeline:
         """What the tool returned, read once, where the tool ran: a generator it returned runs under its deadline."""
         core = self._core
         read = interpret(value, ticket.spec, root=core.workspace.root)
-        ticket.large = core.check_output(read[0].output, "the result") > MODEL_SEES
+        size = core.check_output(read[0].output, "the result")
+        ticket.large, ticket.sizable = size > MODEL_SEES, size > TRACE_SHOWS
         return read
 
     def complete(self, ticket: Ticket, performed: Performed) -> ToolResult:
@@ -215,7 +218,7 @@ class Pipeline:
         else:
             result = failure(error if error is not None else ToolError("the call ended without a result"))
         handle = self._core.keep_output(ticket.call_id, result.output) if ticket.large else None
-        result = _stamped(result, ticket, handle)
+        _stamp(result, ticket, handle)
         self._core.recorder.done(ticket, result)
         self._tell(ticket, "call_finished", {"success": result.success, "duration": result.duration})
         return result
@@ -234,24 +237,18 @@ class Pipeline:
         tell(handler, Event(kind=kind, tool=name, call_id=ticket.call_id, run_id=run_id, data=data))
 
 
-def _stamped(result: ToolResult, ticket: Ticket, handle: str | None) -> ToolResult:
-    # built by hand: dataclasses.replace costs four times as much, on every call
-    return ToolResult(
-        success=result.success,
-        output=result.output,
-        error=result.error,
-        status_code=result.status_code,
-        content=result.content,
-        extra=result.extra,
-        prompt_injection=result.prompt_injection,
-        context_files=result.context_files,
-        repairs=ticket.repairs,
-        notes=(*ticket.notes, *result.notes) if ticket.notes or result.notes else (),
-        stdout=ticket.stdout,
-        traceback=result.traceback,
-        duration=time.monotonic() - ticket.began,
-        handle=handle,
-    )
+def _stamp(result: ToolResult, ticket: Ticket, handle: str | None) -> None:
+    """Adds what only the pipeline knows. Nobody else has the result yet; a copy would cost as much as the call."""
+    write = object.__setattr__
+    write(result, "duration", time.monotonic() - ticket.began)
+    if ticket.repairs:
+        write(result, "repairs", ticket.repairs)
+    if ticket.notes:
+        write(result, "notes", (*ticket.notes, *result.notes))
+    if ticket.stdout:
+        write(result, "stdout", ticket.stdout)
+    if handle is not None:
+        write(result, "handle", handle)
 
 
 def _raised(error: BaseException) -> ToolCallError:

@@ -6,8 +6,8 @@ import math
 
 from ..errors import ApprovalPending, ToolCallError, ToolDenied, ToolUnavailable
 from ..programs.driver import Answer
-from ..programs.engine import Call
 from ..programs.signatures import program_row
+from ..programs.steps import Call
 from ..spec import Decision, ToolResult
 from .calls import Calls
 from .frames import RunState, current_frame
@@ -17,15 +17,15 @@ from .ticket import Ticket
 
 def open_call(calls: Calls, call: Call, run: RunState) -> ProgramCall:
     """One call of a program, ready to be driven. Raises LimitExceeded when the run has no calls left."""
-    target = program_row(run.inventory, call.name)
     ticket = Ticket(
-        call.name if target is None else target.spec.qualified,
+        call.name,
         (call.args, call.kwargs),
         run=run,
         parent=current_frame.get(),
         host=calls.core.host_context,
         program=True,
         line=call.line,
+        row=program_row(run.inventory, call.name),
     )
     calls.pipeline.open(ticket)
     if call.name in run.held and ticket.error is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, ToolUnavailable
 from ..policy.masking import Masker, Secrets
-from ..policy.views import bounded
+from ..results import bounded
 from ..spec import Repair, RunResult, ToolResult, TraceEntry
 from ..store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
 from .seal import Seal
@@ -65,27 +65,28 @@ class Recorder:
 
     def done(self, ticket: Ticket, result: ToolResult) -> None:
         """When a call has ended, or was refused. A result that cannot be stored is not lost: the store says so."""
-        self._trace(ticket, result)
         record = ticket.record
-        if record is None:
-            record = self._refused(ticket)
-            if record is None:
-                return
-        record.result = result.output
-        record.success = result.success
-        record.duration = result.duration
-        if result.error is not None:
-            record.error, record.kind = result.error.message, result.error.kind
-        record.state = "done"
         try:
+            if record is None:
+                record = self._refused(ticket)
+                self.store.step_started(record)
+            record.result = result.output
+            record.success = result.success
+            record.duration = result.duration
+            if result.error is not None:
+                record.error, record.kind = result.error.message, result.error.kind
+            record.decision = ticket.decision
+            if ticket.run is not None:
+                # small values wait to be pictured until the run is over, and somebody looks
+                ticket.run.trace.append(self.entry(record) if ticket.sizable else record)
             self.store.step_done(record)
         except StoreError as error:
             self.trouble = str(error)
 
-    def _refused(self, ticket: Ticket) -> StepRecord | None:
+    def _refused(self, ticket: Ticket) -> StepRecord:
         """A call that never ran has no `started` row: one is made now, read-only because nothing happened."""
         tool, run = ticket.tool, ticket.run
-        record = StepRecord(
+        ticket.record = record = StepRecord(
             tool=tool.spec.name if tool is not None else ticket.name,
             source=tool.spec.origin.source if tool is not None else "",
             args=ticket.shown_arguments,
@@ -94,40 +95,32 @@ class Recorder:
             line=ticket.line,
             writes=False,
             schema=tool.spec.input_schema if tool is not None else None,
-            decision=ticket.decision,
             repairs=ticket.repairs,
         )
-        try:
-            self.store.step_started(record)
-        except StoreError as error:
-            self.trouble = str(error)
-            return None
         return record
 
-    def _trace(self, ticket: Ticket, result: ToolResult) -> None:
-        run = ticket.run
-        if run is None:
-            return
-        tool = ticket.tool
-        args, shown, held = self.masker.step(
-            ticket.shown_arguments, result.output, tool.spec.input_schema if tool is not None else None
-        )
-        run.trace.append(
-            TraceEntry(
-                step=ticket.step,
-                tool=tool.spec.name if tool is not None else ticket.name,
-                source=tool.spec.origin.source if tool is not None else "",
-                args=bounded(args),
-                result=bounded(shown),
-                duration=result.duration,
-                success=result.success,
-                error=self.masker.value(result.error.message) if result.error is not None else None,
-                kind=result.error.kind if result.error is not None else None,
-                repairs=self._masked_repairs(result.repairs, held),
-                decision=ticket.decision,
-                line=ticket.line,
-                run_id=run.run_id,
-            )
+    def trace(self, items: Sequence[TraceEntry | StepRecord]) -> tuple[TraceEntry, ...]:
+        """A run's trace in the order of its steps."""
+        entries = [item if isinstance(item, TraceEntry) else self.entry(item) for item in items]
+        return tuple(sorted(entries, key=lambda entry: entry.step))
+
+    def entry(self, record: StepRecord) -> TraceEntry:
+        """One call as a trace shows it: bounded, secrets masked (PRG-10)."""
+        args, shown, held = self.masker.step(record.args, record.result, record.schema)
+        return TraceEntry(
+            step=record.step,
+            tool=record.tool,
+            source=record.source,
+            args=bounded(args),
+            result=bounded(shown),
+            duration=record.duration,
+            success=bool(record.success),
+            error=self.masker.value(record.error) if record.error is not None else None,
+            kind=record.kind,
+            repairs=self._masked_repairs(record.repairs, held),
+            decision=record.decision,
+            line=record.line,
+            run_id=record.run_id,
         )
 
     def _masked_repairs(self, repairs: Sequence[Repair], held: bool) -> Sequence[Repair]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from ..errors import LimitExceeded, SutlerError
 from ..programs.driver import Answer
-from ..programs.engine import Call
 from ..programs.signatures import program_row
-from ..spec import Decision, TraceEntry
-from ..store import RunRecord, StepRecord
+from ..programs.steps import Call
+from ..spec import Decision
+from ..store import RunRecord
 from .frames import CallBudget, RunState
 from .program_call import open_call
 
@@ -34,7 +34,7 @@ def restore(state: RunState, record: RunRecord, calls: int) -> None:
     """Puts back what the run had done: its steps count, and tools that changed since are held."""
     steps = list(record.steps)
     state.steps = max((step.step for step in steps), default=0)
-    state.trace.extend(_entry(step) for step in steps)
+    state.trace.extend(steps)
     state.budget = CallBudget(max(0, calls - len(steps)))
     changed: set[str] = set()
     for name, (source, tool, digest) in record.names.items():
@@ -61,21 +61,3 @@ def settle(core: Core, state: RunState, answer: PersonsAnswer, reason: str) -> C
         return settled
 
     return settle_call
-
-
-def _entry(step: StepRecord) -> TraceEntry:
-    return TraceEntry(
-        step=step.step,
-        tool=step.tool,
-        source=step.source,
-        args=step.args,
-        result=step.result,
-        duration=step.duration,
-        success=bool(step.success),
-        error=step.error,
-        kind=step.kind,
-        repairs=step.repairs,
-        decision=step.decision,
-        line=step.line,
-        run_id=step.run_id,
-    )

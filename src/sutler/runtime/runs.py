@@ -16,8 +16,8 @@ from ..errors import LimitExceeded, SutlerError
 from ..lang import Checked
 from ..limits import Limits
 from ..programs.driver import Driver, Ended, Stop
-from ..programs.engine import SLOTS, Session
 from ..programs.plan import PlannedDecision, PlannedProgram, check_program, plan_program
+from ..programs.slots import SLOTS
 from ..programs.variables import top_level_names
 from ..results import to_plain
 from ..spec import Grade, RunError, RunResult, ToolSpec
@@ -206,6 +206,8 @@ class Runs:
         return max(0.01, outer.compute_seconds - used)
 
     def _start(self, going: Going, launch: Callable[[Driver], None] | None = None) -> Future[Ended]:
+        from ..programs.engine import Session  # the sandbox is loaded at the first program, not with the runtime
+
         core, state = self._core, going.state
         if state.depth == 0:
             state.deadline = Deadline(core.limits.wall_seconds)  # waiting for a worker counts toward nothing
@@ -252,7 +254,7 @@ class Runs:
             error=error,
             stdout=ended.stdout,
             variables=variables,
-            trace=tuple(sorted(state.trace, key=lambda entry: entry.step)),
+            trace=core.recorder.trace(state.trace),
             grade=Grade(*going.checked.grade),
             duration=time.monotonic() - going.began,
         )

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 
 def build_toolbox(core: Core) -> Toolbox:
-    """Shipped defaults, folders, config, virtual tools, plugins, the host's own; precedence is each source's."""
+    """Precedence is each source's own; the order only says who keeps an id that two want, so folders come late."""
     options, settings = core.options, core.settings
     config = settings.config
     toolbox = Toolbox(grade_overrides=config.grades)
     if settings.default_tools:
         toolbox.add_source(default_source())
+    if config.tools:
+        toolbox.add_source(ConfigToolSource(config.tools, config.folder))
+    if config.virtual_tools:
+        toolbox.add_source(VirtualToolSource(config.virtual_tools, options.harness_resolver))
+    toolbox.add_source(core.code)
+    toolbox.add_source(core.functions)
     for source in open_folders(
         settings.tool_folders,
         host_configs=settings.host_tool_configs,
@@ -29,15 +35,9 @@ def build_toolbox(core: Core) -> Toolbox:
         user_interaction_handler=options.user_interaction_handler,
     ):
         toolbox.add_source(source)
-    if config.tools:
-        toolbox.add_source(ConfigToolSource(config.tools, config.folder))
-    if config.virtual_tools:
-        toolbox.add_source(VirtualToolSource(config.virtual_tools, options.harness_resolver))
     if options.plugins:
         for source in plugin_sources():
             toolbox.add_source(source)
-    toolbox.add_source(core.code)
-    toolbox.add_source(core.functions)
     for source in options.sources:
         toolbox.add_source(source)
     return toolbox

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..errors import ToolCallError
+from ..inventory import Row
 from ..spec import Decision, Repair, ToolCall, ToolSpec
 from ..store import StepRecord
 from ..workspace.watchdog import Deadline
@@ -45,7 +46,9 @@ class Ticket:
         "raw",
         "record",
         "repairs",
+        "row",
         "run",
+        "sizable",
         "stdout",
         "step",
         "tool",
@@ -62,6 +65,7 @@ class Ticket:
         host: Mapping[str, Any],
         program: bool = False,
         line: int | None = None,
+        row: Row | None = None,
     ) -> None:
         self.name = name
         self.raw = raw
@@ -70,6 +74,7 @@ class Ticket:
         self.host = host
         self.program = program
         self.line = line
+        self.row = row
         self.call_id = f"{_PROCESS}{next(_numbers):x}"  # a tenth of what a uuid costs
         self.step = 0
         self.began = time.monotonic()
@@ -81,6 +86,7 @@ class Ticket:
         self.error: ToolCallError | None = None
         self.stdout = ""
         self.large = False  # more than a model is shown at once
+        self.sizable = False  # more than a trace can hold as it is
         self.value: Any = None  # what a program gets of the result
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None
