@@ -342,6 +342,7 @@ def test_limits_hold_in_the_child(tmp_path: Path) -> None:
         assert run("count")["value"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_closed_worker_refuses_and_a_forked_child_of_the_host_may_not_use_it(bench: Bench, tmp_path: Path) -> None:
     bench("count")
     pid = os.fork()

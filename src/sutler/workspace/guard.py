@@ -82,6 +82,7 @@ def _watch(worker: int, life: int, woken: int, host: int) -> None:
             _kill(worker, whole_group=True)
             break
     while True:
+        time.sleep(0.001)  # most often the dead are all there then, and /proc need not be read
         try:
             ended = _reap(worker)
         except ChildProcessError:
@@ -89,7 +90,6 @@ def _watch(worker: int, life: int, woken: int, host: int) -> None:
         status = ended if ended is not None else status
         for pid in _children():
             _kill(pid)
-        time.sleep(0.002)
     _end_like(status or 0)
 
 
