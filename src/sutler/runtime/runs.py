@@ -15,10 +15,10 @@ from uuid import uuid4
 from ..errors import LimitExceeded, SutlerError
 from ..lang import Checked
 from ..limits import Limits
+from ..programs.checks import Checks
 from ..programs.driver import Driver, Ended, Stop
-from ..programs.plan import PlannedDecision, PlannedProgram, check_program, plan_program
+from ..programs.plan import PlannedDecision, PlannedProgram, plan_program
 from ..programs.slots import SLOTS
-from ..programs.variables import top_level_names
 from ..results import to_plain
 from ..spec import Grade, RunError, RunResult, ToolSpec
 from ..store import RunRecord
@@ -57,9 +57,10 @@ class Runs:
         self._core = core
         self._going: dict[str, Going] = {}
         self._lock = threading.Lock()
+        self._checks = Checks()
 
     def check(self, text: str, level: str, params: Sequence[str]) -> Checked:
-        return check_program(text, self._core.program_inventory(), level=level, params=params)
+        return self._checks.of(text, self._core.program_inventory(), level, params).checked
 
     def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
         return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
@@ -155,7 +156,8 @@ class Runs:
         if parent is not None and parent.owner is not core:
             parent = None
         inventory = core.program_inventory()
-        checked = check_program(text, inventory, level=level, params=list(params))
+        known = self._checks.of(text, inventory, level, tuple(params))
+        checked = known.checked
         if not checked.ok:
             return self._rejected(run_id, text, params, level, checked)
         inputs = _inputs(params)
@@ -178,7 +180,7 @@ class Runs:
             checked=checked,
             text=text,
             inputs=inputs,
-            keep=top_level_names(checked.text, without=inputs),
+            keep=known.names,
             level=level,
             parent=parent,
             began=time.monotonic(),
