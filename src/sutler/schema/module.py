@@ -303,9 +303,17 @@ def _inner(at: ClassAt, rest: str) -> Found:
     return at
 
 
+COMPOUND = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match
+)  # fmt: skip
+
+
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run when a file is imported, an except handler's before its try's, so that the try's win."""
     for statement in body:
+        if not isinstance(statement, COMPOUND):
+            yield statement
+            continue
         match statement:
             case ast.If(test=test) if named(test) == "TYPE_CHECKING":
                 yield from statements(statement.orelse)
@@ -325,8 +333,6 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             case ast.Match():
                 for case in statement.cases:
                     yield from statements(case.body)
-            case _:
-                yield statement
 
 
 def named(test: ast.expr) -> str:

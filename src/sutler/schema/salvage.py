@@ -19,7 +19,12 @@ _QUIET = Lock()
 
 
 def parse(text: str) -> ast.Module:
-    """`ast.parse` without its warnings about escapes. Raises what it raises."""
+    """`ast.parse` without its warnings. Raises what it raises."""
+    if "\\" not in text and "finally" not in text:  # nothing to warn about, in all but freak cases
+        try:
+            return ast.parse(text)
+        except SyntaxError:
+            pass  # it may be a warning that is an error here
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)

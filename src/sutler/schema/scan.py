@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from .annotations import dotted_name
@@ -19,10 +21,11 @@ from .salvage import parse_or_salvage
 
 LIBRARY_CONSTANTS = "TOOL_LIBRARY_"
 
-_NESTED_IMPORT = re.compile(r"^[ \t]+(?:import|from)[ \t]|[:;][ \t]*(?:import|from)[ \t]", re.MULTILINE)
-_NESTED_TOOL = re.compile(r"^[ \t]+(?:(?:async[ \t]+)?def[ \t]+tool_|@(?:\w+\.)*tool\b)", re.MULTILINE)
+_IMPORT = re.compile(r"[ \t]+(?:import|from)[ \t]|.*[:;][ \t]*(?:import|from)[ \t]")
+_TOOL = re.compile(r"[ \t]+(?:(?:async[ \t]+)?def[ \t]+tool_|@(?:\w+\.)*tool\b)")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)  # a tuple is quicker to ask than a union
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +78,8 @@ def scan(text: str, *, file: str, stem: str) -> Scan:
         reading.statement(statement)
     tools, providers = _without_providers(reading.tools, stem)
     return Scan(
-        tools=tuple(sorted((found for found, _ in tools.values()), key=lambda found: found.line)),
-        replaced=tuple(sorted(reading.replaced, key=lambda found: found.line)),
+        tools=_in_file_order(found for found, _ in tools.values()),
+        replaced=_in_file_order(reading.replaced),
         providers=providers,
         unreachable=_unreachable(text, tree, reading),
         attributes=reading.attributes,
@@ -100,25 +103,22 @@ class Reading:
         self._foreign: dict[str, str] = {}  # other things called tool, and where they come from
 
     def statement(self, statement: ast.stmt) -> None:
-        match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._function(statement)
-            case ast.Import():
-                for item in statement.names:
-                    top = item.name.partition(".")[0]
-                    self.imports.add(top)
-                    if top == "sutler":
-                        self._marks.add(item.asname or top)
-            case ast.ImportFrom():
-                self._import_from(statement)
-            case ast.Assign():
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        self._assign(target.id, statement.value, statement.lineno)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                self._assign(name, value, statement.lineno)
-            case _:
-                pass
+        if isinstance(statement, _FUNCTIONS):
+            self._function(statement)
+        elif isinstance(statement, ast.Import):
+            for item in statement.names:
+                top = item.name.partition(".")[0]
+                self.imports.add(top)
+                if top == "sutler":
+                    self._marks.add(item.asname or top)
+        elif isinstance(statement, ast.ImportFrom):
+            self._import_from(statement)
+        elif isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    self._assign(target.id, statement.value, statement.lineno)
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            self._assign(statement.target.id, statement.value, statement.lineno)
 
     def _function(self, node: Function) -> None:
         marked = self.mark(node)
@@ -205,14 +205,21 @@ class Reading:
             self.attributes.pop(name, None)
 
 
+def _in_file_order(tools: Iterable[FoundTool]) -> tuple[FoundTool, ...]:
+    return tuple(sorted(tools, key=attrgetter("line")))
+
+
 def _without_providers(
     tools: dict[str, tuple[FoundTool, Function]], stem: str
 ) -> tuple[dict[str, tuple[FoundTool, Function]], tuple[str, ...]]:
     """Tools apart from prompt providers. A provider's own name makes no further provider, hence shortest first."""
+    prompts = [name for name in tools if name.endswith("_prompt")]
+    if not prompts:
+        return tools, ()
     of_library = f"tool_{re.sub(r'[^0-9A-Za-z_]', '_', stem)}_prompt"
     kept = dict(tools)
     providers: list[str] = []
-    for name in sorted((name for name in tools if name.endswith("_prompt")), key=len):
+    for name in sorted(prompts, key=len):
         found, node = tools[name]
         base = name.removesuffix("_prompt")
         tool_known = base in kept or base.removeprefix("tool_") in kept
@@ -229,13 +236,13 @@ def _required(node: Function) -> bool:
 
 
 def _unreachable(text: str, tree: ast.Module, reading: Reading) -> tuple[FoundTool, ...]:
-    lines = _lines_of(_NESTED_TOOL, text)
+    lines = _lines_with(text, ("def tool_", "@tool", ".tool"), _TOOL)
     if not lines:
         return ()
     top = {id(statement) for statement in statements(tree.body)}
     found: list[FoundTool] = []
     for statement in _inside(tree.body, lines):
-        if isinstance(statement, Function) and id(statement) not in top:
+        if isinstance(statement, _FUNCTIONS) and id(statement) not in top:
             marked = reading.mark(statement)
             if statement.name.startswith("tool_") or marked is not None:
                 is_async = isinstance(statement, ast.AsyncFunctionDef)
@@ -245,7 +252,7 @@ def _unreachable(text: str, tree: ast.Module, reading: Reading) -> tuple[FoundTo
 
 def _nested_imports(text: str, tree: ast.Module) -> set[str]:
     found: set[str] = set()
-    for statement in _inside(tree.body, _lines_of(_NESTED_IMPORT, text)):
+    for statement in _inside(tree.body, _lines_with(text, ("import",), _IMPORT)):
         if isinstance(statement, ast.Import):
             found.update(item.name.partition(".")[0] for item in statement.names)
         elif isinstance(statement, ast.ImportFrom) and statement.level == 0 and statement.module:
@@ -253,23 +260,33 @@ def _nested_imports(text: str, tree: ast.Module) -> set[str]:
     return found
 
 
-def _lines_of(pattern: re.Pattern[str], text: str) -> list[int]:
-    """The lines, from 1, on which a pattern begins."""
+def _lines_with(text: str, needles: Iterable[str], pattern: re.Pattern[str]) -> list[int]:
+    """The numbers, from 1, of the lines that hold a needle and match a pattern. Finding beats a pattern per line."""
+    starts: set[int] = set()
+    for needle in needles:
+        at = text.find(needle)
+        while at >= 0:
+            start = text.rfind("\n", 0, at) + 1
+            if pattern.match(text, start):
+                starts.add(start)
+            at = text.find(needle, at + 1)
     lines: list[int] = []
     line, position = 1, 0
-    for match in pattern.finditer(text):
-        line += text.count("\n", position, match.start())
-        position = match.start()
+    for start in sorted(starts):
+        line += text.count("\n", position, start)
+        position = start
         lines.append(line)
     return lines
 
 
-def _inside(body: list[ast.stmt], lines: Collection[int]) -> Iterator[ast.stmt]:
+def _inside(body: list[ast.stmt], lines: list[int]) -> Iterator[ast.stmt]:
     """Every statement, at any depth, that covers one of the lines."""
-    for statement in body:
-        start = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+    for statement in body if lines else ():
+        start = statement.lineno
+        if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)) and statement.decorator_list:
+            start = statement.decorator_list[0].lineno
         end = statement.end_lineno or start
-        within = [line for line in lines if start <= line <= end]
+        within = lines[bisect_left(lines, start) : bisect_right(lines, end)]
         if not within:
             continue
         yield statement
