@@ -166,6 +166,14 @@ def test_a_bad_leaf_is_named_by_its_whole_path() -> None:
 
 
 @pytest.mark.requirement("RUN-11")
+def test_keys_of_digits_and_empty_keys_do_not_mislead_the_message() -> None:
+    counts = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}}
+    binder = Binder(spec({"a": counts}))
+    assert "a['7']['0']: wanted int, got 'x'" in refusal(binder, {"a": {"7": {"0": "x"}}})
+    assert "wanted int, got 'x'" in refusal(binder, {"a": {"": {"0": "x"}}})
+
+
+@pytest.mark.requirement("RUN-11")
 def test_boolean_subschemas_mean_any_value_and_none() -> None:
     binder = Binder(spec({"rows": {"type": "array", "items": True}, "v": True, "never": False}))
     sent = {"rows": [1, "a"], "v": {"k": 1}}

@@ -32,7 +32,14 @@ def faults(validator: Validator, arguments: Mapping[str, Any]) -> list[str]:
         errors = [_deepest(error) for error in validator.errors(arguments)]
     except ValueError as error:
         return [f"the arguments are no plain data: {error}"]
-    texts = list(dict.fromkeys(_sentence(validator.schema, arguments, error) for error in errors))
+    texts: list[str] = []
+    seen: set[tuple[str | int, ...]] = set()
+    for error in errors:
+        place = tuple(error.instance_path)
+        # one fault of a value is enough to mend it, but each missing parameter is a fault of its own
+        if place not in seen or error.kind.name == "required":
+            texts.append(_sentence(validator.schema, arguments, error))
+        seen.add(place)
     if len(texts) > SHOWN:
         texts[SHOWN:] = [f"and {len(texts) - SHOWN} more"]
     return texts
@@ -55,11 +62,12 @@ def _deepest(error: jsonschema_rs.ValidationError, depth: int = 8) -> jsonschema
 
 
 def _sentence(root: Mapping[str, Any], arguments: Mapping[str, Any], error: jsonschema_rs.ValidationError) -> str:
-    place = readable(error.instance_path)
+    path, value = _reached(arguments, error)
+    place = readable(path)
     at = f"{place}: " if place else ""
-    kind, value = error.kind.name, lookup(arguments, error.instance_path)  # its own copy shows NaN as null
+    kind = error.kind.name
     if kind == "required":
-        missing = readable((*error.instance_path, cast(Any, error.kind).property))
+        missing = readable((*path, cast(Any, error.kind).property))
         return f"missing required parameter {missing!r}"
     if kind in ("additionalProperties", "unevaluatedProperties"):
         names = ", ".join(repr(name) for name in cast(Any, error.kind).unexpected[:SHOWN])
@@ -75,6 +83,24 @@ def _sentence(root: Mapping[str, Any], arguments: Mapping[str, Any], error: json
     if kind in ("type", "anyOf", "oneOf", "const"):
         return f"{at}wanted {type_text(root, schema)}, got {short(value)}{_broken(value)}"
     return f"{at}{error.message[:300]}, got {short(value)}"
+
+
+def _reached(arguments: Any, error: jsonschema_rs.ValidationError) -> tuple[list[str | int], Any]:
+    """Where the fault is, and the value there.
+
+    The error's own path gives a key of digits as a number and leaves an empty key out, and its copy of the value shows
+    NaN as null; so the value is looked up, and the copy serves where it cannot be found.
+    """
+    path: list[str | int] = []
+    value: Any = arguments
+    for part in error.instance_path:
+        step = str(part) if isinstance(value, dict) else part
+        try:
+            value = lookup(value, (step,))
+        except (LookupError, ValueError):
+            return list(error.instance_path), error.instance
+        path.append(step)
+    return path, value
 
 
 def _broken(value: Any) -> str:
