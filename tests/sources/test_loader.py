@@ -608,3 +608,79 @@ def test_a_mutable_default_left_out_is_fresh_in_every_call_whatever_way_it_is_wr
 @pytest.mark.requirement("SCH-07")
 def test_a_callable_without_a_signature_takes_its_arguments_by_name() -> None:
     assert Bound(dict)({"a": 1}) == {"a": 1}
+
+
+@pytest.mark.requirement("RUN-03")
+def test_a_library_in_a_folder_named_like_an_installed_package_reaches_the_package(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "rich")
+    folder.write(
+        "rich.py",
+        "import rich.text\nfrom rich import table\ndef tool_a():\n    return rich.text.__name__, table.__name__\n",
+    )
+    folder.write("other.py", "import rich.text as t\ndef tool_b():\n    return t.__name__\n")
+    folder.write("table.py", "")
+    folder.write("text.py", "")
+    assert folder.call("rich.py", "tool_a") == ("rich.text", "rich.table")
+    assert folder.call("other.py", "tool_b") == "rich.text"
+    folder.modules.close()
+
+
+@pytest.mark.requirement("RUN-03")
+def test_files_in_any_coding_load_as_they_are_listed(folder: Folder) -> None:
+    text = "def tool_a():\n    return 'été'\n"
+    for name, data in {
+        "sixteen.py": text.encode("utf-16"),
+        "latin.py": b"# -*- coding: latin-1 -*-\n" + text.encode("latin-1"),
+        "bom.py": b"\xef\xbb\xbf" + text.encode(),
+        "windows.py": text.replace("\n", "\r\n").encode(),
+    }.items():
+        (folder.path / name).write_bytes(data)
+        assert folder.call(name, "tool_a") == "été"
+    (folder.path / "bad.py").write_bytes(b"x = 1\ny = '\xff'\n")
+    with pytest.raises(ToolUnavailable, match=r"bad\.py:2: byte 0xff is not UTF-8"):
+        folder.call("bad.py", "tool_a")
+
+
+@pytest.mark.requirement("RUN-04")
+def test_a_sibling_sought_by_a_dynamic_import_is_explained_and_the_way_shown_works(folder: Folder) -> None:
+    folder.write("helper.py", "X = 1\n")
+    folder.write("lib.py", "import importlib\nX = importlib.import_module('helper')\n")
+    with pytest.raises(
+        ToolUnavailable, match=r"helper\.py stands beside the file: .*import_module\('\.helper', __package__\)"
+    ):
+        folder.call("lib.py", "tool_a")
+    folder.write(
+        "lib.py", "import importlib\nX = importlib.import_module('.helper', __package__).X\ndef tool_a(): return X\n"
+    )
+    assert folder.call("lib.py", "tool_a") == 1
+
+
+@pytest.mark.requirement("RUN-03")
+def test_a_thread_that_a_library_starts_at_import_may_import_siblings_and_call_tools_later(folder: Folder) -> None:
+    folder.write("helper.py", "X = 5\n")
+    file = folder.write(
+        "lib.py",
+        """
+        import threading
+        got = []
+        def work():
+            import helper
+            got.append(helper.X)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        def tool_a():
+            return got
+        """,
+    )
+    assert folder.loader().runner(file, "tool_a")() == [5]
+
+
+@pytest.mark.requirement("RUN-04")
+def test_ctrl_c_during_an_import_passes_in_an_async_call_too(folder: Folder) -> None:
+    file = folder.write("lib.py", "raise KeyboardInterrupt\n")
+    call = folder.loader().runner(file, "tool_a", is_async=True)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(call())
+    folder.write("lib.py", "async def tool_a():\n    return 1\n")
+    assert asyncio.run(call()) == 1

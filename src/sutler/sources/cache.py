@@ -86,16 +86,16 @@ class FolderCache:
         try:
             data = file.path.read_bytes()
         except OSError as error:
-            return "", FileScan(Scan(), f"{file.path}: cannot be read: {error.strerror or error}")
+            return "", FileScan(Scan(), f"{file.name}: cannot be read: {error.strerror or error}")
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
         held = None if row is None else self._remembered(row, file, digest)
         if held is not None:
             return digest, held
         try:
-            text = decode(data, file=str(file.path))
+            text = decode(data, file=file.name)
         except SourceError as error:
             return digest, FileScan(Scan(), str(error))
-        return digest, _kept(scan(text, file=str(file.path), stem=stem), file)
+        return digest, _kept(scan(text, file=file.name, stem=stem), file)
 
     def _remembered(self, row: Any, file: ToolFile, digest: str | None = None) -> FileScan | None:
         """The scan in a row, when the row is of this file as it is: by its stat, or by its digest. None otherwise."""
@@ -103,7 +103,7 @@ class FolderCache:
             same = row[3] == digest if digest is not None else (row[0], row[1], row[2]) == file.stat
             return _from_row(row[4], file) if same and row[3] else None
         except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-            note = f"{self._file}: what is remembered of {file.path} is damaged and is made anew: {error}"
+            note = f"{self._file}: what is remembered of {file.name} is damaged and is made anew: {error}"
             if note not in self.notes:
                 self.notes.append(note)
             return None
@@ -159,7 +159,7 @@ def _kept(found: Scan, file: ToolFile) -> FileScan:
             value = [value]
         elif not isinstance(value, str):
             if value is not None:
-                notes.append(f"{file.path}: {name} is a {type(value).__name__}, not a text: ignored")
+                notes.append(f"{file.name}: {name} is a {type(value).__name__}, not a text: ignored")
             continue
         attributes[name] = value
     return FileScan(
@@ -213,9 +213,7 @@ def _from_row(row: Any, file: ToolFile) -> FileScan:
         unreachable=tuple([_tool(one) for one in unreachable]),
         attributes=dict(attributes),
         imports=frozenset(_texts(imports)),
-        fallback=None
-        if problem is None
-        else SyntaxProblem(file=str(file.path), line=problem[0], message=_text(problem[1])),
+        fallback=None if problem is None else SyntaxProblem(file=file.name, line=problem[0], message=_text(problem[1])),
         notes=_texts(notes),
     )
     return FileScan(found, _text(unread))

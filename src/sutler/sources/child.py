@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ENTRY = f"{__name__}:worker_entry"
 HANDLERS = ("confirm_handler", "user_interaction_handler")
 OBJECTS = ("lollms_client_instance", "discussion_instance")
+INJECTED = (*OBJECTS, "user_interaction_handler", "tool_context")
 _MARK = "$sutler_host"
 
 
@@ -38,7 +39,7 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
         stem=payload["stem"],
         directory=Path(payload["directory"]),
         modules=PrivateModules(),
-        configs=_incoming(payload["configs"], host),
+        configs=_configs(payload["configs"], host),
         **handlers,
     )
     runners = {
@@ -48,10 +49,11 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
 
     def handle(method: str, arguments: Mapping[str, Any]) -> Any:
         if method == "@configure":
-            return loader.configure(_incoming(arguments["configs"], host))
+            return loader.configure(_configs(arguments["configs"], host))
         if method not in runners:
             raise ToolUnavailable(f"library {payload['stem']} has no tool {method} in this worker process")
-        given = {name: _incoming(value, host) for name, value in arguments.items()}
+        # Only what the host injects is looked at: a mark in a model's own argument stays the plain dict that it is.
+        given = {name: _incoming(value, host) if name in INJECTED else value for name, value in arguments.items()}
         value = runners[method](**given)
         return loop.run(value) if inspect.isawaitable(value) else value
 
@@ -81,7 +83,7 @@ class _Loop:
 def outgoing(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments for a worker: what the host injected becomes marks. ToolUnavailable names what cannot cross."""
     sent = dict(arguments)
-    for name in (*OBJECTS, "user_interaction_handler", "tool_context"):
+    for name in INJECTED:
         if name in sent:
             sent[name] = _outgoing(name, sent[name])
     return sent
@@ -152,15 +154,21 @@ def outgoing_configs(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict
 # ---------------------------------------------------------------------- the child's side
 
 
+def _configs(configs: Mapping[str, Mapping[str, Any]], host: Host) -> dict[str, dict[str, Any]]:
+    return {
+        stem: {key: _incoming(value, host) if key in HANDLERS else value for key, value in config.items()}
+        for stem, config in configs.items()
+    }
+
+
 def _incoming(value: Any, host: Host) -> Any:
-    if isinstance(value, list):
-        return [_incoming(item, host) for item in cast("list[Any]", value)]
+    """The proxy for a mark; any other value is plain data of the host's and stays."""
     if not isinstance(value, dict):
         return value
     held = cast("dict[str, Any]", value)
     match held.get(_MARK):
         case None:
-            return {key: _incoming(item, host) for key, item in held.items()}
+            return held
         case "tool_context":
             return WorkerContext(
                 client=_incoming(held["client"], host),

@@ -74,8 +74,10 @@ class LibraryToolSource:
         self._library = library
         self._files = [(file, scans[file.relative]) for file in library.files]
         self._tools: dict[str, tuple[ToolFile, FoundTool]] | None = None
-        self.info = _info(library, [held for _, held in self._files])
-        self._configs = _relevant(self.info.stems, host_configs)
+        flags = [held.scan.attributes.get("TOOL_LIBRARY_LOAD_FLAG") for _, held in self._files]
+        self._flag: str | None = next((flag for flag in flags if flag), None)
+        self._stems = tuple(dict.fromkeys((library.stem, *[file.stem for file in library.files])))
+        self._configs = _relevant(self._stems, host_configs)
         self._loader = LibraryLoader(
             stem=library.stem,
             directory=library.directory,
@@ -93,13 +95,31 @@ class LibraryToolSource:
         return self._library.stem
 
     @property
+    def info(self) -> LibraryInfo:
+        said: dict[str, Any] = {}
+        for _, held in self._files:  # the primary file comes first, so its word counts
+            for key, value in held.scan.attributes.items():
+                said.setdefault(key, value)
+        return LibraryInfo(
+            stem=self.name,
+            name=said.get("TOOL_LIBRARY_NAME") or self.name,
+            description=said.get("TOOL_LIBRARY_DESC", ""),
+            icon=said.get("TOOL_LIBRARY_ICON", ""),
+            aliases=tuple(said.get("TOOL_LIBRARY_ALIASES", ())),
+            load_flag=self._flag,
+            directory=self._library.directory,
+            files=tuple(file.path for file in self._library.files),
+            stems=self._stems,
+        )
+
+    @property
     def providers(self) -> tuple[tuple[Path, str], ...]:
         return tuple((file.path, name) for file, held in self._files for name in held.scan.providers)
 
     # ------------------------------------------------------------------ on or off
 
     def available(self) -> bool:
-        flag = self.info.load_flag
+        flag = self._flag
         if flag is None:
             return True
         value = self._configs.get(self.name, {}).get(flag)
@@ -107,7 +127,7 @@ class LibraryToolSource:
 
     @property
     def reason(self) -> str:
-        flag = self.info.load_flag
+        flag = self._flag
         if flag is None or self.available():
             return ""
         return (
@@ -117,7 +137,7 @@ class LibraryToolSource:
 
     def configure(self, host_configs: Configs) -> None:
         """The host's new configs, by stem. Loaded files whose own changed are initialized again at their next call."""
-        self._configs = _relevant(self.info.stems, host_configs)
+        self._configs = _relevant(self._stems, host_configs)
         self._loader.configure(self._configs)
 
     def set_confirm_handler(self, handler: Handler | None) -> None:
@@ -131,8 +151,9 @@ class LibraryToolSource:
     def discover(self) -> list[ToolSpec]:
         """The tools, primary file first, each file in its own order. Schemas are made when somebody looks at one."""
         isolation: Isolation | None = None
-        if any(not KEEP_THE_PROCESS_CWD.isdisjoint(held.scan.imports) for _, held in self._files):
-            isolation = "process"
+        for _, held in self._files:
+            if not KEEP_THE_PROCESS_CWD.isdisjoint(held.scan.imports):
+                isolation = "process"
         specs: list[ToolSpec] = []
         tools: dict[str, tuple[ToolFile, FoundTool]] = {}
         winners: dict[str, str] = {}
@@ -141,7 +162,7 @@ class LibraryToolSource:
             for found in held.scan.tools:
                 declared = found.declared
                 name = declared.name if declared is not None and declared.name else found.name
-                where = f"{file.path}:{found.line}"
+                where = f"{file.name}:{found.line}"
                 if name in tools:
                     duplicates.append(Duplicate(source=self.name, tool=name, where=where, winner=winners[name]))
                     continue
@@ -154,14 +175,14 @@ class LibraryToolSource:
                     Duplicate(
                         source=self.name,
                         tool=old.name,
-                        where=f"{file.path}:{old.line}",
-                        winner=f"{file.path}:{last.line}" if last is not None else str(file.path),
+                        where=f"{file.name}:{old.line}",
+                        winner=f"{file.name}:{last.line}" if last is not None else file.name,
                     )
                 )
         self._tools = tools
         self.duplicates = tuple(duplicates)
         self.quarantined = tuple(
-            Quarantined(source=self.name, reason=held.problem, where=str(file.path))
+            Quarantined(source=self.name, reason=held.problem, where=file.name)
             for file, held in self._files
             if held.problem
         )
@@ -192,14 +213,14 @@ class LibraryToolSource:
     def _describe(self, file: ToolFile, found: FoundTool, broken: SyntaxProblem | None) -> Mapping[str, Any]:
         """The lazy half of a spec, from the file as it is now."""
         notes: list[str] = [] if broken is None else [f"{broken} (the file does not parse; read as far as it goes)"]
-        if stamp(str(file.path)) != file.stat:
-            notes.append(f"{file.path} was changed after its tools were listed; this is read from it as it is now")
+        if stamp(file.name) != file.stat:
+            notes.append(f"{file.name} was changed after its tools were listed; this is read from it as it is now")
         try:
             text = read_text(file.path)
-            described = describe(text, found.name, file=str(file.path), neighbour=self._sibling)
+            described = describe(text, found.name, file=file.name, neighbour=self._sibling)
         except Exception as error:  # a spec must never raise for being looked at; the reason is in its notes
             notes.append(
-                str(error) if isinstance(error, SourceError) else f"{file.path}: cannot be described: {error!r}"
+                str(error) if isinstance(error, SourceError) else f"{file.name}: cannot be described: {error!r}"
             )
             return {
                 "description": "No description provided.",
@@ -239,7 +260,7 @@ class LibraryToolSource:
     def resolve(self, spec: ToolSpec) -> Callable[..., Any]:
         """What runs the tool: sync or async as it is, keyword arguments only; imports the library at its first call."""
         file, found = self._find(spec.name)
-        return self._loader.runner(file.path, found.name, where=f"{file.path}:{found.line}", is_async=found.is_async)
+        return self._loader.runner(file.path, found.name, where=f"{file.name}:{found.line}", is_async=found.is_async)
 
     def worker(self, spec: ToolSpec) -> tuple[str, dict[str, Any]]:
         """What a worker process needs to serve this library: its entry and the payload for it (LCP-16)."""
@@ -249,7 +270,7 @@ class LibraryToolSource:
         return child.ENTRY, {
             "stem": self.name,
             "directory": str(self._library.directory),
-            "tools": {name: [str(file.path), found.name] for name, (file, found) in self._all().items()},
+            "tools": {name: [file.name, found.name] for name, (file, found) in self._all().items()},
             "configs": child.outgoing_configs(self._configs),
             "handlers": self._loader.handlers,
         }
@@ -364,29 +385,11 @@ def _notes(file: ToolFile, held: FileScan) -> list[str]:
     if found.fallback is not None:
         notes.append(f"{found.fallback} (the file does not parse: its tools are listed, calling one reports this)")
     notes.extend(
-        f"{file.path}:{tool.line}: {tool.name} cannot be called: it stands inside a function or class, or under a test"
+        f"{file.name}:{tool.line}: {tool.name} cannot be called: it stands inside a function or class, or under a test"
         " that is false on import (move it to the top level of the file)"
         for tool in found.unreachable
     )
     return notes
-
-
-def _info(library: LibraryFiles, scans: Sequence[FileScan]) -> LibraryInfo:
-    said: dict[str, Any] = {}
-    for held in scans:  # the primary file comes first, so its word counts
-        for key, value in held.scan.attributes.items():
-            said.setdefault(key, value)
-    return LibraryInfo(
-        stem=library.stem,
-        name=said.get("TOOL_LIBRARY_NAME") or library.stem,
-        description=said.get("TOOL_LIBRARY_DESC", ""),
-        icon=said.get("TOOL_LIBRARY_ICON", ""),
-        aliases=tuple(said.get("TOOL_LIBRARY_ALIASES", ())),
-        load_flag=said.get("TOOL_LIBRARY_LOAD_FLAG") or None,
-        directory=library.directory,
-        files=tuple(file.path for file in library.files),
-        stems=tuple(dict.fromkeys((library.stem, *(file.path.stem for file in library.files)))),
-    )
 
 
 def _relevant(stems: Sequence[str], configs: Configs | None) -> Configs:

@@ -25,7 +25,7 @@ from .modules import created
 Config = Mapping[str, Any]
 
 # The loads under way in this context: an init that calls a tool of its own library must not wait for itself.
-_under_way: ContextVar[frozenset[int]] = ContextVar("sutler_loads_under_way", default=frozenset())
+_under_way: ContextVar[frozenset[_Load]] = ContextVar("sutler_loads_under_way", default=frozenset())
 
 
 class Package(Protocol):
@@ -158,7 +158,7 @@ class LibraryLoader:
                 return ready.module
             load, mine = self._claim(file)
             if not mine:
-                if id(load) in _under_way.get():
+                if load in _under_way.get():
                     return _half_loaded(load)
                 try:
                     return load.future.result()
@@ -166,19 +166,16 @@ class LibraryLoader:
                     continue
                 except ToolUnavailable as error:
                     raise _again(error) from error.__cause__
-            token = _under_way.set(_under_way.get() | {id(load)})
+            token = _under_way.set(_under_way.get() | {load})
             try:
                 waiting = self._begin(load)
                 if waiting is not None:
                     _run_to_end(waiting)
                 return self._done(load)
-            except KeyboardInterrupt as error:
-                # Ctrl-C reaches only the main thread; elsewhere the library itself raised it.
-                if threading.current_thread() is threading.main_thread():
+            except BaseException as error:
+                if _is_ctrl_c(error):
                     self._undo(load, _Interrupted())
                     raise
-                raise self._failed_with(load, error) from error
-            except BaseException as error:
                 raise self._failed_with(load, error) from error
             finally:
                 _under_way.reset(token)
@@ -193,7 +190,7 @@ class LibraryLoader:
                 return ready.module
             load, mine = self._claim(file)
             if not mine:
-                if id(load) in _under_way.get():
+                if load in _under_way.get():
                     return _half_loaded(load)
                 try:
                     return await asyncio.wrap_future(load.future)
@@ -201,7 +198,7 @@ class LibraryLoader:
                     continue
                 except ToolUnavailable as error:
                     raise _again(error) from error.__cause__
-            token = _under_way.set(_under_way.get() | {id(load)})
+            token = _under_way.set(_under_way.get() | {load})
             try:
                 waiting = self._begin(load)
                 if waiting is not None:
@@ -209,8 +206,9 @@ class LibraryLoader:
                     await waiting
                 return self._done(load)
             except BaseException as error:
-                if load.awaited and isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt):
-                    self._undo(load, _Interrupted())  # the call was cancelled, not the library at fault
+                cancelled = load.awaited and isinstance(error, asyncio.CancelledError | GeneratorExit)
+                if cancelled or _is_ctrl_c(error):
+                    self._undo(load, _Interrupted())
                     raise
                 raise self._failed_with(load, error) from error
             finally:
@@ -296,9 +294,7 @@ class LibraryLoader:
             shown_place = f"{load.file}: {what}: {place[0]}:{place[1]}: "
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        hint = ""
-        if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("_sutler_"):
-            hint = f" (install what provides `{error.name}` into the environment that runs the tools)"
+        hint = _hint(error, self.directory)
         shown = "".join(traceback.format_exception(type(error), error, frames))
         return ToolUnavailable(f"{shown_place}{cause}{hint}", traceback=shown)
 
@@ -351,6 +347,11 @@ def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
+def _is_ctrl_c(error: BaseException) -> bool:
+    """Ctrl-C reaches only the main thread; elsewhere the library itself raised KeyboardInterrupt."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+
+
 def _half_loaded(load: _Load) -> ModuleType:
     if load.module is None:
         raise ToolUnavailable(f"{load.file}: the library calls its own tool while it is being imported")
@@ -395,6 +396,17 @@ def _run_to_end(waiting: Awaitable[Any]) -> None:
     thread = threading.Thread(target=copy_context().run, args=(run, finish()), name="sutler-init", daemon=True)
     thread.start()
     outcome.result()
+
+
+def _hint(error: BaseException, directory: Path) -> str:
+    if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.startswith("_sutler_"):
+        return ""
+    if (directory / f"{error.name}.py").is_file():
+        return (
+            f" ({error.name}.py stands beside the file: reach it by an import statement, or by"
+            f" importlib.import_module('.{error.name}', __package__))"
+        )
+    return f" (install what provides `{error.name}` into the environment that runs the tools)"
 
 
 def _own_frames(trace: TracebackType | None, directory: Path) -> TracebackType | None:

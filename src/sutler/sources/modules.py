@@ -7,7 +7,8 @@ relatively, inside that package; nothing is put on sys.path and no name is taken
 1. a name of the standard library is the standard library, and a file that imports its own name means the installed one
    (`docker.py` wrapping docker);
 2. else `helper.py` or `helper/__init__.py` beside the file is meant, before an installed package of that name;
-3. else `<directory>.helper`, for files written to be imported from the folder above;
+3. else, when nothing installed has the directory's name, `<directory>.helper` is the same file, for files written to be
+   imported from the folder above;
 4. else whatever is installed.
 """
 
@@ -29,6 +30,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, cast
+
+from ..schema.from_source import decode
 
 _numbers = itertools.count(1)
 _packages: dict[str, PrivatePackage] = {}
@@ -155,21 +158,28 @@ class PrivatePackage:
     def private_name(self, dotted: str, importer: str) -> tuple[str, str] | None:
         """What `import dotted` in the file `importer` means here: (module, what its first part stands for), or None."""
         top, _, rest = dotted.partition(".")
-        if top in sys.stdlib_module_names or top in sys.builtin_module_names:
+        if top in sys.stdlib_module_names:
             return None
-        if self.holds(top, importer) and not (rest and top == self.directory.name and self.holds(rest, importer)):
+        if self.holds(top, importer, folder=bool(rest)):
             return f"{self.name}.{dotted}", f"{self.name}.{top}"
-        if rest and top == self.directory.name and self.holds(rest.partition(".")[0], importer):
+        if rest and self._is_called(top) and self.holds(rest.partition(".")[0], importer):
             return f"{self.name}.{rest}", self.name
         return None
 
-    def holds(self, name: str, importer: str) -> bool:
-        """Whether `name` is a sibling of the file `importer`, and not that file itself."""
+    def own_members(self, module: str, names: Sequence[str], importer: str) -> bool:
+        """Whether `from module import names` means files of this directory, by the directory's own name."""
+        return self._is_called(module) and all(self.holds(name, importer) for name in names)
+
+    def _is_called(self, name: str) -> bool:
+        return name == self.directory.name and name not in sys.stdlib_module_names and not _is_installed(name)
+
+    def holds(self, name: str, importer: str, *, folder: bool = False) -> bool:
+        """Whether `name` is a sibling (a folder, when asked for one) of the file `importer`, and not that file."""
         file = self.directory / f"{name}.py"
         if file.is_file():
-            return not file.samefile(importer)
-        folder = self.directory / name
-        return (folder / "__init__.py").is_file() or (folder.is_dir() and not _is_installed(name))
+            return not folder and not file.samefile(importer)
+        place = self.directory / name
+        return (place / "__init__.py").is_file() or (place.is_dir() and not _is_installed(name))
 
 
 def _identifier(text: str) -> str:
@@ -195,7 +205,7 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         self._package.executed(fullname, path, stamp(path))
-        tree = ast.parse(self.get_data(path), filename=path)
+        tree = ast.parse(decode(self.get_data(path), file=path), filename=path)
         redirect_imports(tree, self._package, path)
         # dont_inherit: the file must not get this module's `from __future__ import annotations`.
         return compile(tree, path, "exec", dont_inherit=True)
@@ -241,10 +251,10 @@ def redirect_imports(tree: ast.Module, package: PrivatePackage, path: str) -> No
 def _redirected(statement: Any, package: PrivatePackage, path: str) -> list[Any]:
     if isinstance(statement, ast.ImportFrom) and statement.level == 0 and statement.module:
         found = package.private_name(statement.module, path)
-        if found is None and statement.module == package.directory.name:
-            return _from_own_package(statement, package, path)
         if found is not None:
             statement.module = found[0]
+        elif package.own_members(statement.module, [alias.name for alias in statement.names], path):
+            statement.module = package.name
         return [statement]
     if not isinstance(statement, ast.Import):
         return [statement]
@@ -260,10 +270,3 @@ def _redirected(statement: Any, package: PrivatePackage, path: str) -> list[Any]
         if alias.asname is None and module != first:  # `import a.b` binds a, not b
             result.append(ast.Import(names=[ast.alias(name=first, asname=top)]))
     return [ast.fix_missing_locations(ast.copy_location(made, statement)) for made in result]
-
-
-def _from_own_package(statement: ast.ImportFrom, package: PrivatePackage, path: str) -> list[Any]:
-    """`from X import helper` in folder X, where X itself is no sibling: the folder is meant, if it holds them all."""
-    if all(package.holds(alias.name, path) for alias in statement.names):
-        statement.module = package.name
-    return [statement]

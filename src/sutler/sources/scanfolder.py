@@ -23,9 +23,17 @@ _DEEP_LIMIT = 50  # directories looked into, to say whether a deeper folder hold
 class ToolFile:
     """One Python file of a library. `relative` is its path under the folder; `stat` is what it was when listed."""
 
-    path: Path
+    name: str  # its whole path, as text: thousands of Path objects cost more than finding the files
     relative: str
     stat: Stat
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
+
+    @property
+    def stem(self) -> str:
+        return self.relative.rpartition("/")[2].removesuffix(".py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,7 @@ def _directory(directory: Path, stem: str, root: str) -> LibraryFiles | None:
                 f"{entry.path}: not searched for tools: it is deeper than one level (configure {directory} as a folder"
                 " of its own, or move its files up)"
             )
-    files.sort(key=lambda file: file.path.name != f"{stem}.py")  # stable: the primary first, the rest by name
+    files.sort(key=lambda file: file.stem != stem)  # stable: the primary first, the rest by name
     return LibraryFiles(stem, directory, tuple(files), tuple(notes)) if files or notes else None
 
 
@@ -136,7 +144,7 @@ def _tool_file(entry: os.DirEntry[str], under: str, notes: list[str]) -> ToolFil
     except OSError as error:
         notes.append(f"{entry.path}: cannot be looked at: {error.strerror or error}")
         return None
-    return ToolFile(Path(entry.path), under + entry.name, (held.st_mtime_ns, held.st_size, held.st_ino))
+    return ToolFile(entry.path, under + entry.name, (held.st_mtime_ns, held.st_size, held.st_ino))
 
 
 def _holds_python(directory: str) -> bool:
