@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -49,6 +49,11 @@ def make(payload: dict[str, Any], host: Any) -> Callable[[str, dict[str, Any]], 
     return handle
 
 
+def answer(name: str, args: dict[str, Any]) -> int:
+    """What the host does for a request."""
+    return 1
+
+
 def echo(value: Any) -> Any:
     return value
 
@@ -82,7 +87,7 @@ def floor() -> float:
 
 
 def main() -> int:
-    rows: list[list[object]] = []
+    rows: list[Sequence[object]] = []
     with tempfile.TemporaryDirectory() as temporary:
         cwd = Path(temporary)
 
@@ -93,7 +98,7 @@ def main() -> int:
         with Worker("bench.calls_process:make", {}) as worker:
 
             def call(method: str, **args: Any) -> Any:
-                return worker.call(method, args, cwd=cwd, timeout=60, on_request=lambda *_: 1)
+                return worker.call(method, args, cwd=cwd, timeout=60, on_request=answer)
 
             def killed() -> None:
                 began = time.perf_counter()

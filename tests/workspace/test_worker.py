@@ -177,6 +177,12 @@ def test_a_forked_child_that_comes_back_does_not_answer_in_the_workers_name(benc
     assert bench("count")["value"] == 1
 
 
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_a_tool_may_have_processes_of_its_own(bench: Bench, way: str) -> None:
+    assert bench("pool", way=way)["value"] == [1, 2, 3]
+    assert bench("count")["value"] == 1
+
+
 @pytest.mark.requirement("LCP-16")
 def test_the_child_asks_the_host_in_mid_call_and_gets_values_or_errors(bench: Bench) -> None:
     asked: list[Any] = []

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sutler.errors import ClosedError, ToolCrashed, ToolTimeout
+from sutler.workspace.confine import WorkerLimits
 from sutler.workspace.worker import Worker
 
 from .test_worker import ENTRY, Bench
@@ -87,7 +88,8 @@ def test_grandchildren_end_with_it_wherever_they_hid(bench: Bench, own_session: 
         ("exit", {"code": 0, "hard": True}, "exit status 0"),
         ("segfault", {}, "killed by SIGSEGV; the last it wrote: Fatal Python error: Segmentation fault"),
         ("close_fds", {}, "killed by SIGKILL"),
-        ("junk", {}, "because it sent a broken answer"),
+        ("kill_group", {}, "killed by SIGKILL"),
+        ("junk", {}, "it sent a broken answer"),
     ],
 )
 def test_a_child_that_dies_in_a_call_is_a_crash_that_tells_how(
@@ -98,6 +100,14 @@ def test_a_child_that_dies_in_a_call_is_a_crash_that_tells_how(
     assert how in str(caught.value)
     assert caught.value.kind == "crashed"
     assert bench("count")["value"] == 1
+
+
+@pytest.mark.requirement("RUN-12")
+def test_an_answer_without_end_is_cut_off(tmp_path: Path) -> None:
+    with Worker(ENTRY, {}, limits=WorkerLimits(result_bytes=1_000_000)) as worker:
+        with pytest.raises(ToolCrashed, match="it sent more than 1,000,000 bytes in one answer"):
+            Bench(worker, tmp_path)("endless")
+        assert Bench(worker, tmp_path)("count")["value"] == 1
 
 
 def test_a_child_that_dies_between_calls_is_replaced_and_the_next_reply_says_so(bench: Bench) -> None:
@@ -201,6 +211,7 @@ def test_an_interrupt_in_a_request_ends_the_child_and_goes_on_up(bench: Bench) -
 HOST = """
 import os, sys, time, signal
 from pathlib import Path
+from sutler.workspace.confine import WorkerLimits
 from sutler.workspace.worker import Worker
 cwd = Path(sys.argv[1])
 worker = Worker({entry!r}, {{}})
@@ -264,6 +275,7 @@ def test_a_worker_started_in_a_workspace_thread_imports_by_the_processs_director
 import sys
 from pathlib import Path
 from sutler.workspace.threads import WorkspaceThreads
+from sutler.workspace.confine import WorkerLimits
 from sutler.workspace.worker import Worker
 root = Path(sys.argv[1])
 (root / "tests").mkdir()

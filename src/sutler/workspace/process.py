@@ -118,7 +118,8 @@ class Process:
         self.printed = Printed(limits.output_bytes)
         self._how = ""
         self._outgoing = memoryview(line)
-        self._parts: list[bytes] = []
+        self._parts: list[bytes] = []  # of a line that is not whole yet
+        self._size = 0
         self._lines: list[bytes] = []
         self._poll = select.poll()
         for fd in (self._requests, self._answers, self._out, self._err, self._raw):
@@ -188,8 +189,12 @@ class Process:
         for line in whole:
             self._lines.append(b"".join((*self._parts, line)))
             self._parts.clear()
+            self._size = 0
         if rest:
             self._parts.append(rest)
+            self._size += len(rest)
+            if self._size > self._limits.result_bytes:  # an honest child refuses before it sends
+                raise Gone(f"it sent more than {self._limits.result_bytes:,} bytes in one answer")
 
     def _read_print(self, fd: int) -> int:
         try:
