@@ -58,15 +58,15 @@ class _Check:
         rules.judge(uses, self.tools.__getitem__, source, report)
         calls = self.plan(uses)
         text = source.text
-        if not report.problems:
+        if not report:
             self.compiles()
-        if not report.problems:
+        if not report:
             rewritten = engine_text(source, self.level)
             if isinstance(rewritten, Problem):
                 report.add(rewritten)
             else:
                 text = rewritten
-        errors = sorted(report.problems, key=lambda problem: (problem.line, problem.column))
+        errors = report.problems()
         reached = frozenset(use.name for use in uses.tools)
         grades = [self.tools[name].grade for name in reached]
         return Checked(
@@ -104,16 +104,14 @@ class _Check:
 
     def unknown(self, names: Names) -> None:
         missing = sorted(names.unknown(self.known), key=lambda one: (one.node.lineno, one.node.col_offset))
-        explained: set[str] = set()
+        explained: dict[tuple[str, bool, str], tuple[str, str]] = {}
         for one in missing:
-            if one.node.id in explained:
-                continue
-            explained.add(one.node.id)
-            # Finding the closest name takes time, and only the first few are ever shown.
-            message, rewrite = (
-                self.words(one, names) if len(explained) <= MAX_PROBLEMS else (f"there is no name {one.node.id}", "")
-            )
-            self.report.add(self.source.problem(one.node, message, rewrite))
+            kind = (one.node.id, one.late, one.local_to)
+            if kind not in explained:
+                # Finding the closest name takes time, and only the first few are ever shown.
+                few = len(explained) < MAX_PROBLEMS
+                explained[kind] = self.words(one, names) if few else (f"there is no name {one.node.id}", "")
+            self.report.add(self.source.problem(one.node, *explained[kind]))
         if self.level == "calls":
             reported = {one.node.id for one in missing}
             for node in ast.walk(self.source.tree):

@@ -67,7 +67,8 @@ class Problem:
 
     def __str__(self) -> str:
         instead = f" Write instead: {self.rewrite}" if self.rewrite else ""
-        return f"line {self.line}: {self.message}.{instead}"
+        stop = "" if self.message.endswith((".", "?", "!")) else "."
+        return f"line {self.line}: {self.message}{stop}{instead}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +105,34 @@ class Checked:
 
 @dataclass(slots=True)
 class Report:
-    """Collects problems while a program is checked; the same sentence is said once."""
+    """Collects problems while a program is checked. What is wrong in several lines is said once, with the lines."""
 
-    problems: list[Problem] = field(default_factory=lambda: list[Problem]())
-    said: set[str] = field(default_factory=lambda: set[str]())
+    _found: dict[str, Problem] = field(default_factory=lambda: dict[str, Problem]())
+    _lines: dict[str, set[int]] = field(default_factory=lambda: dict[str, set[int]]())
 
     def add(self, problem: Problem) -> None:
-        problem = replace(problem, message=_cut(problem.message), rewrite=_cut(problem.rewrite))
-        if problem.message not in self.said:
-            self.said.add(problem.message)
-            self.problems.append(problem)
+        known = self._found.get(problem.message)
+        if known is None or (problem.line, problem.column) < (known.line, known.column):
+            self._found[problem.message] = problem
+        self._lines.setdefault(problem.message, set()).add(problem.line)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def problems(self) -> list[Problem]:
+        """All of them in line order."""
+        ordered = sorted(self._found.values(), key=lambda problem: (problem.line, problem.column))
+        return [
+            replace(problem, message=_cut(problem.message) + self._also(problem), rewrite=_cut(problem.rewrite))
+            for problem in ordered
+        ]
+
+    def _also(self, problem: Problem) -> str:
+        others = sorted(self._lines[problem.message] - {problem.line})
+        if not others:
+            return ""
+        shown = ", ".join(map(str, others[:MAX_PROBLEMS])) + (", ..." if len(others) > MAX_PROBLEMS else "")
+        return f" (also in line {shown})"
 
 
 def _cut(text: str) -> str:

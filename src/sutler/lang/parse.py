@@ -169,6 +169,8 @@ def _syntax(text: str, error: SyntaxError) -> Problem:
     number = min(max(error.lineno or 1, 1), len(lines))
     said = (error.msg or "this is not Python").rstrip(".")
     message, rewrite = said[0].lower() + said[1:] if said[1:2].islower() else said, ""
+    said, _, meant = said.partition(". Did you mean ")
+    message, rewrite = message.partition(". Did you mean ")[0], meant.rstrip("?")
     if "nested parentheses" in said or "too many levels" in said or "parser stack" in said:
         return too_deep(number)
     if "f-string" in said:
