@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import threading
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Protocol
 
 from ..errors import ToolUnavailable
 from .bound import Bound
+from .faults import load_failure
 from .modules import created
 
 Config = Mapping[str, Any]
@@ -273,30 +272,9 @@ class LibraryLoader:
         load.future.set_exception(outcome)
 
     def _failed_with(self, load: _Load, error: BaseException) -> ToolUnavailable:
-        failure = self._failure(load, error)
+        failure = load_failure(load.file, load.what, error, self.directory)
         self._undo(load, failure)
         return failure
-
-    def _failure(self, load: _Load, error: BaseException) -> ToolUnavailable:
-        frames = _own_frames(error.__traceback__, self.directory)
-        what = "cannot be imported" if load.what == "import" else f"{load.what} failed"
-        place: tuple[str, int] | None = None
-        if isinstance(error, SyntaxError) and error.filename:
-            place = error.filename, error.lineno or 1
-        elif frames is not None:
-            last = [frame for frame in traceback.extract_tb(frames) if _inside(frame.filename, self.directory)][-1]
-            place = last.filename, last.lineno or 1
-        if place is None:
-            shown_place = f"{load.file}: {what}: "
-        elif place[0] == str(load.file):
-            shown_place = f"{load.file}:{place[1]}: {what}: "
-        else:
-            shown_place = f"{load.file}: {what}: {place[0]}:{place[1]}: "
-        text = error.msg if isinstance(error, SyntaxError) else str(error)
-        cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        hint = _hint(error, self.directory)
-        shown = "".join(traceback.format_exception(type(error), error, frames))
-        return ToolUnavailable(f"{shown_place}{cause}{hint}", traceback=shown)
 
     # ------------------------------------------------------------------ calling
 
@@ -396,28 +374,6 @@ def _run_to_end(waiting: Awaitable[Any]) -> None:
     thread = threading.Thread(target=copy_context().run, args=(run, finish()), name="sutler-init", daemon=True)
     thread.start()
     outcome.result()
-
-
-def _hint(error: BaseException, directory: Path) -> str:
-    if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.startswith("_sutler_"):
-        return ""
-    if (directory / f"{error.name}.py").is_file():
-        return (
-            f" ({error.name}.py stands beside the file: reach it by an import statement, or by"
-            f" importlib.import_module('.{error.name}', __package__))"
-        )
-    return f" (install what provides `{error.name}` into the environment that runs the tools)"
-
-
-def _own_frames(trace: TracebackType | None, directory: Path) -> TracebackType | None:
-    """The traceback from its first frame inside the library on; None when it never got there."""
-    while trace is not None and not _inside(trace.tb_frame.f_code.co_filename, directory):
-        trace = trace.tb_next
-    return trace
-
-
-def _inside(filename: str, directory: Path) -> bool:
-    return filename.startswith(str(directory) + os.sep)
 
 
 def _copied(value: Any) -> Any:
