@@ -106,6 +106,10 @@ def test_a_parameter_may_be_spelled_in_the_ways_that_it_accepts() -> None:
     assert tools["t"].signature == "t(from_: str)"
 
 
+def test_a_legal_name_is_shown_as_it_is_whatever_else_is_accepted() -> None:
+    assert tool("t", param("path", accepts=("Path",))).signature == "t(path)"
+
+
 def test_a_tool_that_takes_more_keywords_takes_any_and_keeps_them_in_the_plan() -> None:
     tools = {"t": tool("t", param("a"), extra=True)}
     verdict = check("t(1, colour='red')", tools)

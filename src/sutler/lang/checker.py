@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from . import rules
 from .calls import bind
@@ -37,6 +38,7 @@ class _Check:
     def __init__(self, source: Source, tools: Mapping[str, ToolSig], level: str, params: tuple[str, ...]) -> None:
         self.source = source
         self.tools = tools
+        self.signature = cache(tools.__getitem__)  # a mapping may work a signature out anew each time
         self.level = level
         self.params = params
         self.builtins = builtins_for(level)
@@ -55,7 +57,7 @@ class _Check:
         names.visit(source.tree)
         self.unknown(names)
         uses = Walker(self.is_tool, PARALLEL).run(source.tree)
-        rules.judge(uses, self.tools.__getitem__, source, report)
+        rules.judge(uses, self.signature, source, report)
         calls = self.plan(uses)
         text = source.text
         if not report:
@@ -68,7 +70,7 @@ class _Check:
                 text = rewritten
         errors = report.problems()
         reached = frozenset(use.name for use in uses.tools)
-        grades = [self.tools[name].grade for name in reached]
+        grades = [self.signature(name).grade for name in reached]
         return Checked(
             ok=not errors,
             errors=tuple(errors[:MAX_PROBLEMS]),
@@ -143,11 +145,11 @@ class _Check:
         if outside_module(name):
             return module_words(name, self.level)
         if near and self.is_tool(near):
-            return f"there is no name {name}; the closest tool is {near}", self.tools[near].signature
+            return f"there is no name {name}; the closest tool is {near}", self.signature(near).signature
         if near:
             return f"there is no name {name}; the closest is {near}", near
         if id(one.node) in self.called:
-            offered = [self.tools[tool].signature for tool, _ in zip(self.tools, range(4), strict=False)]
+            offered = [self.signature(tool).signature for tool, _ in zip(self.tools, range(4), strict=False)]
             return f"there is no tool or function {name}", " or ".join(offered)
         return f"there is no name {name}", f"{name} = ... on a line before"
 
@@ -171,7 +173,7 @@ class _Check:
             tool=use.name,
             line=use.node.lineno,
             column=self.source.column(use.node),
-            args=bind(call, self.tools[use.name], self.source, self.report),
+            args=bind(call, self.signature(use.name), self.source, self.report),
             in_loop=around.loop or around.lambda_ is not None or any(one.name in repeated for one in around.functions),
         )
 

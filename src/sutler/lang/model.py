@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +27,8 @@ class Param:
     @property
     def spelling(self) -> str:
         """The name as a program writes it."""
-        return self.name if self.name.isidentifier() and not self.accepts else (self.accepts or (self.name,))[0]
+        legal = self.name.isidentifier() and not keyword.iskeyword(self.name)
+        return self.name if legal or not self.accepts else self.accepts[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
