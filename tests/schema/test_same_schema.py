@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import sys
 import types
@@ -9,6 +10,7 @@ import warnings
 from dataclasses import fields
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -40,12 +42,16 @@ def compared(described: Any) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("SCH-08")
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(functions())
 def test_a_file_and_its_live_function_give_the_same_schema(text: str) -> None:
     static = describe(text, "tool_it", file="generated.py")
     live = describe_callable(load(text).tool_it)
     assert compared(static) == compared(live)
+    for schema in filter(None, (static.input_schema, static.output_schema)):
+        assert json.loads(json.dumps(schema, allow_nan=False)) == schema
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+        jsonschema_rs.validator_for(schema)
 
 
 @pytest.mark.requirement("SCH-08")

@@ -40,7 +40,7 @@ def decode(data: bytes, *, file: str = "") -> str:
         encoding = encoding or tokenize.detect_encoding(io.BytesIO(data).readline)[0]
         return data.decode(encoding)
     except SyntaxError as error:  # an unknown coding, or a first line that is not UTF-8
-        if isinstance(error.__cause__, UnicodeDecodeError) or "utf-8" in str(error):
+        if "unknown encoding" not in str(error):
             return _utf8(data, place)
         raise SourceError(f"{place}: {error}; name a coding that Python knows") from None
     except UnicodeDecodeError as error:

@@ -84,6 +84,15 @@ BOUNDED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 CONSTRAINED = {"pydantic.conint": "integer", "pydantic.confloat": "number", "pydantic.constr": "string"}
 
+# names the readers ask for that are no types by themselves
+SPECIAL = {
+    *(f"typing.{name}" for name in ("Literal", "Annotated", "Optional", "Union", "NewType", "TypeVar")),
+    *(f"typing.{name}" for name in ("NamedTuple", "TypedDict")),
+    *(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum", "ReprEnum", "Flag", "IntFlag", "auto", "nonmember")),
+    *("dataclasses.dataclass", "dataclasses.field", "collections.namedtuple"),
+    *("pydantic.BaseModel", "pydantic.RootModel", "pydantic.Field", *CONSTRAINED),
+}
+
 # LCP's words for types that Python does not have (SCH-03); annotations that are not evaluated may use them
 LOOSE = {"number": "numbers.Number", "array": "builtins.list"}
 

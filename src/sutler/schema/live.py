@@ -52,6 +52,8 @@ class Reader:
             return self._read(annotation)
         except RecursionError:
             return Unknown("a type that is nested too deeply")
+        except Exception:  # an annotation may be any object, and do anything when looked at
+            return Unknown(type(annotation).__name__)
 
     # -- the Scope protocol, for strings that do not evaluate as a whole
 

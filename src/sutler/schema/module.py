@@ -19,8 +19,6 @@ from .annotations import dotted_name, limits_of_call, read, read_text
 from .shapes import NO_LIMITS, Anything, Default, EnumMember, Limits, Shape, either
 from .values import written
 
-SPECIAL_FORMS = {"typing.Literal", "typing.Annotated", "typing.Optional", "typing.Union"}
-
 Neighbour = Callable[[str], str | None]
 
 
@@ -289,7 +287,7 @@ class Module:
 
 def is_known(full: str) -> bool:
     name = known.canonical(full)
-    return known.bare(name) is not None or name in SPECIAL_FORMS
+    return known.bare(name) is not None or name in known.SPECIAL
 
 
 def _inner(at: ClassAt, rest: str) -> Found:
