@@ -188,7 +188,7 @@ DOCSTRINGS = [
     "",
     '"""One line."""',
     '"""First.\n\n    Args:\n        a (int): the a\n            goes on\n        b: the b\n    """',
-    '"""First\n    goes on.\n    Args:\n        a: the a\n        tool_context: no\n    Returns:\n        b: no\n    """',
+    '"""First\n    goes on.\n    Args:\n        a: the a\n        k: no\n    Returns:\n        b: no\n    """',
     '"""First.\n\n    Parameters\n    ----------\n    a : int\n        the a\n    b, c : str\n        both\n    """',
     '"""First.\n\n    :param a: the a\n        goes on\n    :param int b: the b\n    :returns: c: no\n    """',
     '"""First.\n   \n    a: the a\n    b - the b\n    Note: this is prose\n    """',

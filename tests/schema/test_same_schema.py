@@ -55,6 +55,19 @@ def test_a_file_and_its_live_function_give_the_same_schema(text: str) -> None:
 
 
 @pytest.mark.requirement("SCH-08")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters came with Python 3.12")
+@pytest.mark.parametrize("start", ["", "from __future__ import annotations\n"])
+def test_type_parameters_mean_the_same_in_both(start: str) -> None:
+    text = (
+        f"{start}type Ids = list[int]\ntype Tree = dict[str, Tree] | int\n"
+        "def tool_it[T, N: int](a: T, b: list[N], c: Ids, d: 'Ids | None', e: Tree): pass\n"
+    )
+    static = describe(text, "tool_it", file="generated.py")
+    assert compared(static) == compared(describe_callable(load(text).tool_it))
+    assert static.input_schema["properties"]["b"] == {"type": "array", "items": {"type": "integer"}}
+
+
+@pytest.mark.requirement("SCH-08")
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(["int", "Color", "list[Point]", "Model", "'Deep | None'", "Part"]),

@@ -113,7 +113,7 @@ def namespace_of(target: Any) -> dict[str, Any]:
     names = getattr(target, "__globals__", None)
     if names is None:
         names = vars(sys.modules[target.__module__]) if getattr(target, "__module__", None) in sys.modules else {}
-    found = dict(names)
+    found = {**names, **{one.__name__: one for one in getattr(target, "__type_params__", ())}}
     code, cells = getattr(target, "__code__", None), getattr(target, "__closure__", None)
     if code is not None and cells:
         for name, cell in zip(code.co_freevars, cells, strict=True):

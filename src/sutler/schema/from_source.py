@@ -79,7 +79,7 @@ def describe(text: str, name: str, *, file: str, neighbour: Neighbour = _no_neig
     for statement in outline.imports:
         reading.statement(statement)
     marked = reading.mark(node)
-    module = Module(outline, Library(neighbour, _outline))
+    module = Module(outline, Library(neighbour, _outline), node)
     return assemble(
         name=name,
         is_async=isinstance(node, ast.AsyncFunctionDef),

@@ -126,8 +126,11 @@ class Library:
 class Module:
     """A Scope over one file."""
 
-    def __init__(self, outline: Outline, library: Library) -> None:
+    def __init__(self, outline: Outline, library: Library, function: ast.AST | None = None) -> None:
         self.library = library
+        # `def tool_it[T: int](x: T)`, from 3.12: names of the one function that is read
+        params: list[Any] = getattr(function, "type_params", [])
+        self._type_params: dict[str, ast.expr | None] = {one.name: getattr(one, "bound", None) for one in params}
         self._names = outline.names
         self._stars = outline.stars
         self._set_twice = outline.set_twice
@@ -136,6 +139,9 @@ class Module:
     # -- the Scope protocol
 
     def resolve(self, dotted: str) -> str | Shape | None:
+        if dotted in self._type_params:
+            bound = self._type_params[dotted]
+            return Anything() if bound is None else read(bound, self)
         found = self.find(dotted)
         if isinstance(found, ClassAt):
             from .classes import read_class
