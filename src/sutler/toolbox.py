@@ -54,6 +54,8 @@ class Toolbox:
     def __init__(self, *, grade_overrides: Mapping[str, Grade] | None = None) -> None:
         self._overrides = dict(grade_overrides or {})
         self._members: list[_Member] = []
+        self._moving: list[_Member] = []  # those that are looked at for every inventory
+        self._stale = True
         self._ids: dict[tuple[int, str], str] = {}
         self._taken: set[str] = set()
         self._built: tuple[list[_Answer], Inventory] | None = None
@@ -79,6 +81,9 @@ class Toolbox:
             member = _Member(source, source.name, "", rank)
             member.id = self._id(member, source.name)
             self._members.append(member)
+            if not getattr(source, "steady", False):
+                self._moving.append(member)
+            self._stale = True
 
     def remove_source(self, source: ToolSource | str) -> None:
         """Take a source out, itself or by its id. KeyError when it is not there."""
@@ -86,6 +91,8 @@ class Toolbox:
             for member in self._members:
                 if member.source is source or member.id == source:
                     self._members.remove(member)
+                    self._moving = [one for one in self._moving if one is not member]
+                    self._stale = True
                     for key in [key for key in self._ids if key[0] == id(member)]:
                         self._taken.discard(self._ids.pop(key))
                     return
@@ -112,13 +119,18 @@ class Toolbox:
             for member in self._members:
                 if source_id in (None, member.id):
                     member.answer = None
+            self._stale = True
 
     # ------------------------------------------------------------------ what it gives
 
     def inventory(self) -> Inventory:
         """What there is now: the same object as before unless a source says otherwise (SRC-08, SRC-13)."""
+        built = self._built
+        if built is not None and not self._stale and all(self._is_as_it_was(member) for member in self._moving):
+            return built[1]
         with self._lock:
             members = list(self._members)
+            self._stale = False
         # Asked without the lock: a source may take its time, or wait for a thread that waits for an inventory.
         answers = [self._answer(member) for member in members]
         with self._lock:
@@ -142,18 +154,23 @@ class Toolbox:
 
     # ------------------------------------------------------------------ asking
 
+    def _is_as_it_was(self, member: _Member) -> bool:
+        try:
+            return member.answer is not None and member.answer.state == _state(member.source)
+        except Exception:
+            return False
+
     def _answer(self, member: _Member) -> _Answer:
         source, last = member.source, member.answer
         try:
-            available = bool(source.available())
-            reason = "" if available else str(getattr(source, "reason", "") or "it says that it is not available")
-            state: object = (available, reason, getattr(source, "version", None))
+            state = _state(source)
+            available, reason, _ = state
         except Exception as error:
             reason = f"it cannot say whether it is available: {_said(error)}"
-            state = ("failed", reason)
-            if last is not None and last.state == state:
+            failed = ("failed", reason)
+            if last is not None and last.state == failed:
                 return last
-            return _Answer(state=state, quarantined=(Quarantined(source=member.id, reason=reason),))
+            return _Answer(state=failed, quarantined=(Quarantined(source=member.id, reason=reason),))
         if last is not None and last.state == state:
             return last
         if not available:
@@ -259,6 +276,13 @@ class Toolbox:
         if text not in self._logged:
             self._logged.add(text)
             log.log(level, text)
+
+
+def _state(source: ToolSource) -> tuple[bool, str, object]:
+    """What a source says of itself: whether it can be asked, why not, and the version of its answer."""
+    available = bool(source.available())
+    reason = "" if available else str(getattr(source, "reason", "") or "it says that it is not available")
+    return available, reason, getattr(source, "version", None)
 
 
 def _merge(members: Sequence[_Member], answers: Sequence[_Answer], overrides: Mapping[str, Grade]) -> Inventory:

@@ -135,6 +135,12 @@ class Core:
             case _:
                 return self.interaction_for(ticket)
 
+    def host_object(self, ticket: Ticket, parameter: str) -> Any:
+        """The client or the discussion that a call has, for a tool in a worker process to ask something of."""
+        if parameter in ticket.host:
+            return ticket.host[parameter]
+        return self.options.client if parameter == "lollms_client_instance" else self.options.discussion
+
     def interaction_for(self, ticket: Ticket) -> Callable[[Any], Any] | None:
         """The person's handler as this call sees it: while it waits for an answer no clock runs."""
         handler = self.options.user_interaction_handler

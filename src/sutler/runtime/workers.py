@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError, ToolUnavailable
+from ..sources.child import answer_for_object, outgoing
 from ..workspace.worker import Reply, Worker
 from .ticket import Ticket
 from .tools import Tool
@@ -37,12 +38,13 @@ class Workers:
         worker = self._worker(tool)
         reply = worker.call(
             tool.spec.name,
-            arguments,
+            outgoing(arguments),
             cwd=self._core.workspace.root,
             timeout=deadline,
             on_request=lambda name, args: self._serve(ticket, name, args),
         )
         ticket.stdout = _printed(reply)
+        ticket.notes = (*ticket.notes, *reply["notes"])
         if reply["error"] is not None:
             error = reply["error"]
             raise ToolError(f"{error['type']}: {error['message']}", traceback=error["traceback"])
@@ -87,9 +89,13 @@ class Workers:
                 return None
             case "call_tool":
                 return core.call_tool(args["name"], args.get("arguments"))
+            case "object":
+                target = core.host_object(ticket, args["parameter"])
+                return answer_for_object(target, args["path"], args["args"], args["kwargs"])
             case _:
                 raise ToolUnavailable(f"a tool in a worker process cannot ask its host for {name!r}")
 
 
 def _printed(reply: Reply) -> str:
-    return "".join(part for part in (reply["stray"], reply["stdout"], reply["raw"]) if part)
+    """Everything the call printed: at import and between calls, by Python, on the file descriptors, on stderr."""
+    return "".join(part for part in (reply["stray"], reply["stdout"], reply["raw"], reply["stderr"]) if part)

@@ -160,6 +160,8 @@ def _digest(source: str, name: str) -> str:
 
 
 def _worded(name: str) -> str:
+    if name.isascii() and name.isidentifier():
+        return name
     # not \w: it also matches digits of scripts that no identifier may hold
     return "".join(one if f"a{one}".isidentifier() else "_" for one in unicodedata.normalize("NFKC", name))
 

@@ -60,6 +60,7 @@ class LibraryToolSource:
     """
 
     precedence = FOLDERS
+    steady = True  # whoever configures it refreshes the toolbox
 
     def __init__(
         self,
