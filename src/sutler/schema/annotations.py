@@ -13,6 +13,7 @@ from . import known
 from .shapes import NO_LIMITS, NULL, Choice, Default, EnumMember, Limits, Scalar, Shape, Unknown, either, refined
 
 BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
+NO_JSON = (float("inf"), float("-inf"))  # and NaN, which no literal is
 # annotated_types' positional arguments, in pydantic's words
 POSITIONAL_BOUNDS = {
     "Ge": ("ge",),
@@ -130,7 +131,7 @@ def _literal(args: list[ast.expr], scope: Scope) -> Shape:
 def choice(values: list[Any], enum: str = "", make: Any = None) -> Shape:
     """A closed set; Unknown when a value is not a JSON scalar."""
     plain = [value.value if isinstance(value, EnumMember) else value for value in values]
-    if any(not (value is None or isinstance(value, str | int | float)) for value in plain):
+    if not all(type(value) in (str, int, float, bool, type(None)) and value not in NO_JSON for value in plain):
         return Unknown(f"{enum or 'Literal'} with values that JSON does not have")
     seen: dict[tuple[type, Any], Any] = {(type(value), value): value for value in plain}
     if list(seen.values()) == [None]:

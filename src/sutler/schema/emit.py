@@ -174,22 +174,9 @@ def _scalar(shape: Scalar) -> dict[str, Any]:
 
 
 def _choice(shape: Choice) -> dict[str, Any]:
-    types = {JSON_TYPE.get(type(value)) or _inherited(value) for value in shape.values}
-    values = [_plain(value) for value in shape.values]
+    types = {JSON_TYPE[type(value)] for value in shape.values}
+    values = list(shape.values)
     return {"type": types.pop(), "enum": values} if len(types) == 1 else {"enum": values}
-
-
-def _inherited(value: Any) -> str:
-    return next(JSON_TYPE[kind] for kind in (str, int, float) if isinstance(value, kind))
-
-
-def _plain(value: Any) -> Any:
-    """The value as exactly JSON: a str subclass as str."""
-    return (
-        next((kind(value) for kind in (str, int, float) if isinstance(value, kind)), value)
-        if (type(value) not in JSON_TYPE)
-        else value
-    )
 
 
 def _keywords(schema: dict[str, Any], limits: Limits) -> dict[str, Any]:

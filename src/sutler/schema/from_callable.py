@@ -17,8 +17,8 @@ from typing import Any, cast
 from .decorator import ATTRIBUTE, Declared
 from .live import Reader, default_of, is_field_info, limits_of_object, own_annotations
 from .salvage import parse
-from .shapes import Default, EnumMember, Limits, Shape, Unknown, refined
-from .signature import Described, Kind, Parameter, assemble
+from .shapes import Default, EnumMember
+from .signature import Described, Kind, Parameter, assemble, with_field
 from .values import written
 
 KINDS: dict[Any, Kind] = {
@@ -124,11 +124,6 @@ def namespace_of(target: Any) -> dict[str, Any]:
     return found
 
 
-def field_default(shape: Shape | None, limits: Limits) -> Shape:
-    """A parameter whose default is `Field(...)`; an annotation that is not there is unknown."""
-    return refined(Unknown("") if shape is None else shape, limits)
-
-
 def _parameter(one: inspect.Parameter, reader: Reader, source: _Source) -> Parameter:
     kind = KINDS[one.kind]
     shape = None if one.annotation is one.empty or kind.startswith("var_") else reader.read(one.annotation)
@@ -138,7 +133,7 @@ def _parameter(one: inspect.Parameter, reader: Reader, source: _Source) -> Param
         limits = replace(limits_of_object(one.default), alias=None)
         if limits.default is not None:
             limits = replace(limits, default=source.field_default(one) or limits.default)
-        return Parameter(name=one.name, kind=kind, shape=field_default(shape, limits))
+        return Parameter(name=one.name, kind=kind, shape=with_field(shape, limits))
     return Parameter(name=one.name, kind=kind, shape=shape, default=source.default(one) or default_of(one.default))
 
 

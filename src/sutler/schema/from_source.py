@@ -16,8 +16,8 @@ from .annotations import dotted_name, read
 from .module import Library, Module, Neighbour, Outline
 from .salvage import parse_or_salvage
 from .scan import FoundTool, Reading, Scan, SyntaxProblem, scan
-from .shapes import Limits, Shape, Unknown, refined
-from .signature import Described, Kind, Parameter, assemble
+from .shapes import Limits
+from .signature import Described, Kind, Parameter, assemble, with_field
 
 __all__ = ["Described", "FoundTool", "Scan", "SyntaxProblem", "decode", "describe", "scan"]
 
@@ -122,11 +122,6 @@ def _parameter(arg: ast.arg, kind: Kind, default: ast.expr | None, module: Modul
     if limits is not None:
         return Parameter(name=arg.arg, kind=kind, shape=with_field(shape, limits))
     return Parameter(name=arg.arg, kind=kind, shape=shape, default=module.default(default))
-
-
-def with_field(shape: Shape | None, limits: Limits) -> Shape:
-    """A parameter whose default is `Field(...)`; an annotation that is not there is unknown."""
-    return refined(Unknown("") if shape is None else shape, limits)
 
 
 def field_limits(default: ast.expr, module: Module) -> Limits | None:

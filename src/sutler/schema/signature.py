@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .decorator import Declared
 from .docstrings import clean, first_paragraph, parameter_texts
 from .emit import Emitter
-from .shapes import Default, Record, Shape, Unknown, bare, limits_of
+from .shapes import Default, Limits, Record, Shape, Unknown, bare, limits_of, refined
 from .values import NOT_JSON, as_json
 
 # the host fills these; a model never sees them (LCP 4.5)
@@ -104,6 +104,11 @@ def assemble(
         notes=tuple(dict.fromkeys(said)),
         declared=declared,
     )
+
+
+def with_field(shape: Shape | None, limits: Limits) -> Shape:
+    """A parameter whose default is `Field(...)`; an annotation that is not there is unknown."""
+    return refined(Unknown("") if shape is None else shape, limits)
 
 
 def _property(parameter: Parameter, text: str, emitter: Emitter) -> dict[str, Any]:
