@@ -66,6 +66,10 @@ class Planet(Enum):
     EARTH = (1.0, 2.0)
 
 
+class Odd(Enum):
+    NAN = float("nan")
+
+
 class Mode(enum.StrEnum):
     READ = enum.auto()
 
@@ -151,7 +155,7 @@ ATOMS = [
     "Any", "typing.Any", "List", "Dict", "Tuple", "Sequence", "Mapping", "Callable", "Callable[[int], str]", "type",
     "Path", "datetime.datetime", "dt.date", "datetime.timedelta", "Decimal", "decimal.Decimal", "UUID", "uuid.UUID",
     "os.PathLike", "Literal['a', 'b']", "Literal[1, 'x', None]", "Literal[True, 1]", "Literal[Color.RED]",
-    "Literal[Literal['q'], 'r']", "Color", "Level", "Planet", "Mode", "Bits", "Shade", "Plain", "Point", "Deep", "Spot",
+    "Literal[Literal['q'], 'r']", "Color", "Level", "Planet", "Odd", "Mode", "Bits", "Shade", "Plain", "Point", "Deep", "Spot",
     "Pair", "Part", "Opts", "Model", "Wider", "Taker", "Ids", "Json", "UserId", "T", "Open", "PositiveInt",
     "conint(ge=2, lt=MAX)",
     "tuple[()]", "collections.OrderedDict", "collections.deque", "type[int]", "functools.partial",

@@ -6,6 +6,7 @@ What a name means is the scope's business; this module knows the grammar: subscr
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -13,7 +14,6 @@ from . import known
 from .shapes import NO_LIMITS, NULL, Choice, Default, EnumMember, Limits, Scalar, Shape, Unknown, either, refined
 
 BOUNDS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
-NO_JSON = (float("inf"), float("-inf"))  # and NaN, which no literal is
 # annotated_types' positional arguments, in pydantic's words
 POSITIONAL_BOUNDS = {
     "Ge": ("ge",),
@@ -131,12 +131,16 @@ def _literal(args: list[ast.expr], scope: Scope) -> Shape:
 def choice(values: list[Any], enum: str = "", make: Any = None) -> Shape:
     """A closed set; Unknown when a value is not a JSON scalar."""
     plain = [value.value if isinstance(value, EnumMember) else value for value in values]
-    if not all(type(value) in (str, int, float, bool, type(None)) and value not in NO_JSON for value in plain):
+    if not all(map(_is_json_scalar, plain)):
         return Unknown(f"{enum or 'Literal'} with values that JSON does not have")
     seen: dict[tuple[type, Any], Any] = {(type(value), value): value for value in plain}
     if list(seen.values()) == [None]:
         return NULL
     return Choice(tuple(seen.values()), enum, make)
+
+
+def _is_json_scalar(value: Any) -> bool:
+    return math.isfinite(value) if type(value) is float else type(value) in (str, int, bool, type(None))
 
 
 def _constrained(node: ast.Call, scope: Scope) -> Shape:
