@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import select
-import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TextIO
 
 from .text import visible
 
 _SHOWN = 500  # characters of a call that are shown at once; the rest on request
 _CANCELLED = "cancelled by user"
+_CTRL_C = "\x03"
 
 Answer = tuple[str, str]
 
@@ -28,39 +27,22 @@ class TerminalApproval:
         self._stream = stream
         self._pause = pause
         self._lock = threading.Lock()  # one question at a time
-        self._wake: tuple[int, int] | None = None
 
     def __call__(self, source: str, script_label: str, argv: list[Any] | None = None) -> Answer:
-        with self._lock, self._pause():
-            self._wake = os.pipe()
-            try:
-                return self._ask(source, script_label)
-            finally:
-                wake, self._wake = self._wake, None
-                for end in wake:
-                    os.close(end)
-
-    def interrupt(self) -> bool:
-        """Ctrl-C while a question is open rejects that call. False when none is open."""
-        wake = self._wake
-        if wake is None:
-            return False
-        os.write(wake[1], b"\0")
-        return True
+        with self._lock, self._pause(), own_interrupt():
+            return self._ask(source, script_label)
 
     def _ask(self, source: str, label: str) -> Answer:
-        drop_typed_ahead()
         shown = source if len(source) <= _SHOWN else source[:_SHOWN]
         self._say(f"\n{label}\n{_indented(shown)}\n")
         left = len(source) - len(shown)
         more = f", v = view the other {left:,} characters" if left else ""
         while True:
             self._say(f"Run it? [y = once, n = no, a = always in this command{more}] ")
-            answer = self._read()
-            if answer is None:
-                self._say("\n")
-                return "reject", _CANCELLED
-            match answer.strip().lower():
+            match read_answer():
+                case None:
+                    self._say("\n")
+                    return "reject", _CANCELLED
                 case "y" | "yes":
                     return "allow", ""
                 case "a" | "always":
@@ -76,32 +58,51 @@ class TerminalApproval:
         self._stream.write(visible(text))
         self._stream.flush()
 
-    def _read(self) -> str | None:
-        """One line from the person; None at the end of input and at Ctrl-C."""
-        assert self._wake is not None
-        if os.name != "posix":
-            try:
-                return sys.stdin.readline() or None
-            except KeyboardInterrupt:
-                return None
-        typed = b""
-        while not typed.endswith(b"\n"):
-            ready, _, _ = select.select([0, self._wake[0]], [], [])
-            if self._wake[0] in ready:
-                return None
-            piece = os.read(0, 4096)
-            if not piece:
-                return None
-            typed += piece
-        return typed.decode("utf-8", "replace")
+
+def read_answer() -> str | None:
+    """One line from the terminal, bare and in lower case; None at the end of input and at Ctrl-C."""
+    try:
+        # Not through sys.stdin, which would wait for the end of a line that Ctrl-C has cut.
+        line = os.read(0, 4096).decode("utf-8", "replace")
+    except KeyboardInterrupt:
+        return None
+    return None if not line or _CTRL_C in line else line.strip().lower()
 
 
-def drop_typed_ahead() -> None:
-    """What was typed before the question was shown is no answer to it."""
-    with suppress(ImportError, OSError):
+@contextmanager
+def own_interrupt() -> Generator[None]:
+    """While a question is open, Ctrl-C is an answer to it, and no signal that would end the sandbox's workers too.
+
+    What was typed before the question was shown is dropped: it is no answer to it.
+    """
+    try:
+        import termios
+    except ImportError:  # Windows: Ctrl-C arrives as KeyboardInterrupt
+        yield
+        return
+    before = termios.tcgetattr(0)
+    asking = termios.tcgetattr(0)
+    asking[3] &= ~termios.ISIG
+    asking[6][termios.VEOL] = _CTRL_C.encode()  # so that it ends the line, without Enter
+    termios.tcsetattr(0, termios.TCSAFLUSH, asking)
+    _asking.append(before)
+    try:
+        yield
+    finally:
+        restore_terminal()
+
+
+_asking: list[list[Any]] = []  # how the terminal was before the question that is open
+
+
+def restore_terminal() -> None:
+    """The terminal as it was before a question; the process may end while another thread still asks one."""
+    with suppress(IndexError):
+        before = _asking.pop()
         import termios
 
-        termios.tcflush(0, termios.TCIFLUSH)
+        with suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
 def _indented(text: str) -> str:

@@ -39,21 +39,17 @@ def call(
     row = find(runtime.inventory(), name)
     given = _given(args, typed, row.spec.input_schema)
     result = _called(cli, runtime, row.spec.qualified, given)
-    for repair in result.repairs:
-        if repair.after is None and repair.before is not None:
-            cli.out.note(f"{repair.path}: {repair.rule}: {short(repair.before)}")
-        else:
-            cli.out.note(f"{repair.path}: {repair.rule}: {short(repair.before)} became {short(repair.after)}")
-    for note in result.notes:
-        cli.out.note(note)
-    cli.out.printed(result.stdout)
     if cli.out.as_json:
         cli.out.document(call_document(row.spec.qualified, result))
-    elif result.success or result.output is not None:
-        cli.out.value(result.output, full=full)
+    else:
+        _tell(cli, result)
+        if result.success or result.output is not None:
+            cli.out.value(result.output, full=full)
     if result.error is None:
         return OK
     cli.out.error(f"{result.error.kind}: {result.error}")
+    if result.error.kind == "denied":
+        cli.tell_how_to_allow()
     return of_failure(result.error)
 
 
@@ -64,6 +60,17 @@ def _called(cli: Cli, runtime: SyncRuntime, name: str, given: dict[str, Any] | s
         return runtime.call(name, given)
     finally:
         cli.progress.stop()
+
+
+def _tell(cli: Cli, result: ToolResult) -> None:
+    """What happened beside the output."""
+    for repair in result.repairs:
+        dropped = repair.after is None and repair.before is not None
+        became = "" if dropped else f" became {short(repair.after)}"
+        cli.out.note(f"{repair.path}: {repair.rule}: {short(repair.before)}{became}")
+    for note in result.notes:
+        cli.out.note(note)
+    cli.out.printed(result.stdout)
 
 
 def _given(args: str | None, arguments: list[str], schema: Any) -> dict[str, Any] | str:

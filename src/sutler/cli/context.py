@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..policy.levels import Level
@@ -66,6 +63,7 @@ class Cli:
         self.progress: Progress | None = None
         self._config: Config | None = None
         self._runtime: SyncRuntime | None = None
+        self._asks = False
 
     # ------------------------------------------------------------------ where we are
 
@@ -125,13 +123,15 @@ class Cli:
             from .progress import Progress
 
             self.progress = Progress(sys.stderr)
+        approval = self._approval() if runs and asks else None
+        self._asks = approval is not None
         runtime = SyncRuntime(
             config=config,
             workspace=self.workspace(config),
             policy=self.given.policy,
             profile=profile,
             store=self.store_path(),
-            confirm_handler=self._approval() if runs and asks else None,
+            confirm_handler=approval,
             on_event=self.progress.heard if self.progress is not None else None,
         )
         self._runtime = runtime
@@ -147,9 +147,18 @@ class Cli:
         self.hush()
         runtime, self._runtime = self._runtime, None
         left = runtime.close() if runtime is not None else ()
+        if self._asks:
+            from .approve import restore_terminal
+
+            restore_terminal()
         for sentence in left:
             self.out.note(sentence)
         self.given.process.lingers = bool(left)
+
+    def tell_how_to_allow(self) -> None:
+        """After a call was denied because nobody could be asked."""
+        if not self._asks:
+            self.out.note("run it at a terminal to be asked, or allow it in this command with --policy full_access")
 
     def _tell_untrusted(self, config: Config) -> None:
         said = self.out.say
@@ -170,15 +179,7 @@ class Cli:
         from .approve import TerminalApproval
 
         assert self.progress is not None
-        approval = TerminalApproval(sys.stderr, pause=self.progress.paused)
-        if threading.current_thread() is threading.main_thread():
-
-            def interrupted(number: int, frame: FrameType | None) -> None:
-                if not approval.interrupt():
-                    signal.default_int_handler(number, frame)
-
-            signal.signal(signal.SIGINT, interrupted)
-        return approval
+        return TerminalApproval(sys.stderr, pause=self.progress.paused)
 
 
 def at_terminal() -> bool:

@@ -171,7 +171,7 @@ def _policy(runtime: SyncRuntime) -> list[Finding]:
 
 def _limits(runtime: SyncRuntime) -> list[Finding]:
     held = runtime.settings.limits.to_dict()
-    return [Finding(about="limits", state="ok", said=", ".join(f"{name} {value:,g}" for name, value in held.items()))]
+    return [Finding(about="limits", state="ok", said=", ".join(f"{name} {value:,}" for name, value in held.items()))]
 
 
 def _places(runtime: SyncRuntime | None) -> list[Finding]:

@@ -43,7 +43,7 @@ def main(argv: Sequence[str], process: Process | None = None) -> int:
     if os.environ.get("SUTLER_DEBUG") == "1":
         logging.basicConfig(stream=sys.stderr, level=logging.INFO)
     else:
-        logging.getLogger("sutler").addHandler(logging.NullHandler())  # what it would say, the commands show
+        logging.getLogger("sutler").addHandler(logging.NullHandler())  # what it would say the commands show
     process = process or Process()
     try:
         from typer import Abort

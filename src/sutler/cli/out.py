@@ -34,7 +34,7 @@ class Out:
         self._write(f"{visible(text)}\n")
 
     def value(self, value: Any, *, full: bool = False) -> None:
-        """A tool's or program's value: text as it is, other data as JSON. A terminal gets a long one's head and tail."""
+        """A tool's or program's value: text as it is, else JSON. A terminal gets head and tail of a long one."""
         if value is None:
             return
         if isinstance(value, str):

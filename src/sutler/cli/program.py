@@ -22,7 +22,7 @@ from .documents import (
     shown_arguments,
     trace_row,
 )
-from .exits import FAILED, OK, Refused, of_run
+from .exits import DENIED, FAILED, OK, Refused, of_run
 from .find import find
 from .text import count
 
@@ -212,6 +212,8 @@ def run(
         line = program.source_line(error.line)
         if line:
             out.say(f"    {line}")
+        if of_run(result) == DENIED:
+            cli.tell_how_to_allow()
         if result.trace and not trace and not out.as_json:
             calls = count(len(result.trace), "call")
             out.note(f"{calls} went before; see them with --trace, or `sutler runs show {result.run_id}`")

@@ -188,7 +188,7 @@ def why(cli: Cli, name: Name) -> int:
     out.line(f"  grade {spec.grade}: {graded}")
     out.line(f"  policy: {row_of_policy(spec)}; at level {level}, in force here: {here.outcome}")
     for line in columns(
-        [(one, f"{decision.outcome:5}  {decision.reason or 'as this level says'}") for one, decision in levels.items()],
+        [(one, f"{decision.outcome:5}  {decision.reason or 'runs unasked'}") for one, decision in levels.items()],
         "    ",
     ):
         out.line(line)

@@ -13,6 +13,7 @@ from ..policy.trust import TrustStore
 from ..state import state_dir
 from .context import Cli, at_terminal
 from .exits import DENIED, OK, Refused
+from .text import visible
 
 
 def trust(
@@ -68,31 +69,23 @@ def _agrees(cli: Cli, file: Path, difference: str) -> bool:
             code=DENIED,
             kind="denied",
         )
-    say = cli.out.say
-    say(difference)
-    while True:
-        sys.stderr.write(f"Trust {file} as it stands, so that what it names may run? [y/n] ")
-        sys.stderr.flush()
-        answer = _answer()
-        if answer is None:
-            say("")
-            return False
-        if answer in ("y", "yes"):
-            return True
-        if answer in ("n", "no"):
-            return False
+    from .approve import own_interrupt, read_answer
 
-
-def _answer() -> str | None:
-    """One line from the terminal, None at its end and at Ctrl-C. What was typed before the question is dropped."""
-    from .approve import drop_typed_ahead
-
-    drop_typed_ahead()
-    try:
-        line = sys.stdin.readline()
-    except KeyboardInterrupt:
-        return None
-    return line.strip().lower() if line else None
+    cli.out.say(difference)
+    with own_interrupt():
+        while True:
+            sys.stderr.write(visible(f"Trust {file} as it stands, so that what it names may run? [y/n] "))
+            sys.stderr.flush()
+            match read_answer():
+                case "y" | "yes":
+                    return True
+                case "n" | "no":
+                    return False
+                case None:
+                    cli.out.say("")
+                    return False
+                case _:
+                    pass
 
 
 def _ended(cli: Cli, file: Path, *, trusted: bool, said: str, difference: str = "", code: int = OK) -> int:
