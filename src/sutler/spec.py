@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 JSON_TYPES: Mapping[str, str] = {
     "string": "str",
@@ -176,10 +176,10 @@ class ToolSpec:
     def args(self) -> tuple[ArgSpec, ...]:
         """One ArgSpec per top-level property; nested, union, $ref and unknown types are `Any`."""
         properties: Mapping[str, Any] = self.input_schema.get("properties") or {}
-        required = set(self.input_schema.get("required") or ())
+        required: set[str] = set(self.input_schema.get("required") or ())
         found: list[ArgSpec] = []
         for name, raw in properties.items():
-            schema: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+            schema = cast("Mapping[str, Any]", raw if isinstance(raw, Mapping) else {})
             kind = schema.get("type")
             found.append(
                 ArgSpec(

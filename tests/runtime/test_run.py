@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sutler import Grade, Runtime, RunResult, SyncRuntime, tool
+from sutler import Grade, RunResult, Runtime, SyncRuntime, tool
 from sutler.limits import Limits
 
 
@@ -34,7 +34,9 @@ async def later(x: int) -> int:
 
 @pytest.mark.requirement("PRG-01")
 def test_output_stdout_variables_and_params(runtime: Any) -> None:
-    run = runtime(double).run("total = 0\nfor i in range(n):\n    total += double(i)\nprint('sum', total)\n_x = 1\ntotal", params={"n": 4})
+    run = runtime(double).run(
+        "total = 0\nfor i in range(n):\n    total += double(i)\nprint('sum', total)\n_x = 1\ntotal", params={"n": 4}
+    )
     assert isinstance(run, RunResult)
     assert (run.status, run.output, run.stdout) == ("completed", 12, "sum 12\n")
     assert run.variables == {"total": 12, "i": 3}
@@ -224,7 +226,15 @@ def test_each_failure_is_caught_by_its_class_with_a_message(runtime: Any, progra
 @pytest.mark.requirement("PRG-05")
 def test_no_limit_of_a_runtime_is_unlimited() -> None:
     limits = Limits().to_dict()
-    assert set(limits) == {"wall_seconds", "compute_seconds", "memory_mb", "calls", "call_seconds", "output_bytes", "depth"}
+    assert set(limits) == {
+        "wall_seconds",
+        "compute_seconds",
+        "memory_mb",
+        "calls",
+        "call_seconds",
+        "output_bytes",
+        "depth",
+    }
     assert all(0 < value < 1e12 for value in limits.values())
 
 
@@ -398,7 +408,7 @@ def test_closing_the_runtime_cancels_what_runs(runtime: Any) -> None:
 def test_sync_and_async_harness_callables_both_serve(tmp_path: Path) -> None:
     config = tmp_path / "sutler.toml"
     config.write_text(
-        '[[virtual_tools]]\nname = "now"\ngrade = { w = 1, d = 1 }\n[[virtual_tools]]\nname = "soon"\ngrade = { w = 1, d = 1 }\n'
+        "".join(f'[[virtual_tools]]\nname = "{name}"\ngrade = {{ w = 1, d = 1 }}\n' for name in ("now", "soon"))
     )
 
     async def soon() -> str:

@@ -29,7 +29,7 @@ def engine_text(source: Source, level: str) -> str | Problem:
         target, found = _edits(node, level, source, iterated)
         if target is None or not found:
             continue
-        if id(target) in within and not _stands(target, source):
+        if id(target) in within and not stands(target, source):
             text = source.segment(target)
             return source.problem(
                 target, f"{text} cannot stand inside this f-string", f"value = {text} on a line before"
@@ -37,7 +37,7 @@ def engine_text(source: Source, level: str) -> str | Problem:
         edits += found
     if not edits:
         return source.text
-    text = _apply(source, edits)
+    text = apply(source, edits)
     try:
         quietly(lambda: ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -109,7 +109,7 @@ def _format_map(func: ast.Attribute, source: Source) -> list[Edit]:
     return [(line, end - size, size, "format"), (line, opening + 1, 0, "**")]
 
 
-def _stands(node: ast.expr, source: Source) -> bool:
+def stands(node: ast.expr, source: Source) -> bool:
     """Whether the node's recorded place is right; Python 3.11 is at times wrong about places inside f-strings."""
     try:
         found = quietly(lambda: ast.parse(source.exact(node), mode="eval")).body
@@ -118,7 +118,7 @@ def _stands(node: ast.expr, source: Source) -> bool:
         return False
 
 
-def _apply(source: Source, edits: list[Edit]) -> str:
+def apply(source: Source, edits: list[Edit]) -> str:
     lines = list(source.lines)
     # From the end, so that places stay true; at one place the replacement goes before what is put in front of it.
     for line, at, drop, text in sorted(edits, key=lambda edit: edit[:3], reverse=True):

@@ -21,19 +21,17 @@ from pydantic_monty import (
     CollectString,
     FunctionSnapshot,
     Monty,
-    MontyClassProxy,
-    MontyClassTypeProxy,
     MontyComplete,
     MontyCrashedError,
     MontyError,
     MontyRuntimeError,
     MontySession,
-    MontyStdTypeProxy,
     MontySyntaxError,
     NameLookupSnapshot,
 )
 
 from ..errors import ClosedError, SutlerError
+from .crossing import GUARD, PRELUDE, PRELUDE_LINES
 from .slots import MAX_DEPTH, TOP_LEVEL_RUNS
 from .steps import Call, Done, ProgramFailed
 
@@ -94,8 +92,10 @@ def warm() -> None:
 class Session:
     """One program in one worker. Used by one thread at a time; `kill` may come from any."""
 
-    def __init__(self, text: str, *, compute_seconds: float, memory_mb: int, output_bytes: int) -> None:
+    def __init__(self, text: str, *, shown: str, compute_seconds: float, memory_mb: int, output_bytes: int) -> None:
+        """`text` is what runs, `shown` the same lines as their author wrote them."""
         self._text = text
+        self._shown = shown.split("\n")
         self._limits = {
             "max_feed_duration_secs": compute_seconds,
             "max_memory": memory_mb * 1024 * 1024,
@@ -119,7 +119,9 @@ class Session:
     def start(self, inputs: Mapping[str, Any]) -> Call | Done:
         session = self._open()
         try:
-            return self._step(session.feed_start(self._text, inputs=dict(inputs), print_callback=self._prints))
+            return self._step(
+                session.feed_start(PRELUDE + self._text, inputs=dict(inputs), print_callback=self._prints)
+            )
         except MontyError as error:
             raise self._failed(error) from None
 
@@ -164,7 +166,14 @@ class Session:
             return {}
         lines = ["_sutler_seen = {}"]
         for name in names:
-            lines += ["try:", f"    _sutler_seen[{name!r}] = {name}", "except NameError:", "    pass"]
+            lines += [
+                "try:",
+                f"    _sutler_seen[{name!r}] = {GUARD}({name}, True)",
+                "except NameError:",
+                "    pass",
+                "except (TypeError, ValueError) as reason:",
+                f"    _sutler_seen[{name!r}] = '<' + str(reason) + '>'",
+            ]
         try:
             step: Any = self._session.feed_start("\n".join([*lines, "_sutler_seen"]))
             while isinstance(step, NameLookupSnapshot):
@@ -211,7 +220,7 @@ class Session:
                     return Call(snapshot.function_name, snapshot.args, snapshot.kwargs, line)
                 snapshot = self._refuse_os(snapshot)
             elif type(snapshot) is MontyComplete:
-                return Done(_plain_proxies(snapshot.output))
+                return Done(snapshot.output)
             elif type(snapshot) is NameLookupSnapshot:
                 snapshot = snapshot.resume()
             else:
@@ -224,9 +233,9 @@ class Session:
 
     def _line(self, offset: int) -> int:
         if self._starts is None:
-            lengths = [len(line) for line in self._text.encode("utf-8", "replace").splitlines(keepends=True)]
-            self._starts = [0, *accumulate(lengths)]
-        return max(1, bisect_right(self._starts, offset))
+            whole = (PRELUDE + self._text).encode("utf-8", "replace")
+            self._starts = [0, *accumulate(len(line) for line in whole.splitlines(keepends=True))]
+        return max(1, bisect_right(self._starts, offset) - PRELUDE_LINES)
 
     def _failed(self, error: MontyError) -> ProgramFailed:
         if isinstance(error, MontyCrashedError):
@@ -234,15 +243,23 @@ class Session:
         message = str(error)
         line, trace = None, message
         if isinstance(error, MontyRuntimeError | MontySyntaxError):
-            frames = error.traceback()
-            line = frames[0].line if frames else None
+            places = [frame.line - PRELUDE_LINES for frame in error.traceback() if frame.line > PRELUDE_LINES]
+            line = places[0] if places else None
             message = error.display("msg")
-            trace = _shorten(frames, error.display("type-msg"))
+            trace = self._shorten(places, error.display("type-msg"))
         type_ = type(error.exception()).__name__
         limit = self._limit_met(type_, message)
         if limit is not None:
             return ProgramFailed("limit", type_, limit[1], line=line, trace=trace, limit=limit[0])
         return ProgramFailed("error", type_, _reword(message), line=line, trace=trace)
+
+    def _shorten(self, places: Sequence[int], last: str) -> str:
+        """The frames of the program, with the lines as their author wrote them."""
+        shown = places if len(places) <= _SHOWN_FRAMES else [*places[:3], *places[-3:]]
+        lines = [f"  line {line}: {self._shown[line - 1].strip()[:200]}" for line in shown if line <= len(self._shown)]
+        if len(places) > len(shown):
+            lines.insert(3, f"  ... {len(places) - len(shown)} frames left out ...")
+        return "\n".join([*lines, last[:2000]])
 
     def _crashed(self, error: MontyCrashedError) -> ProgramFailed:
         seconds = self._limits["max_feed_duration_secs"]
@@ -263,25 +280,6 @@ class Session:
         if type_ == "RecursionError":
             return "recursion", "the program called itself too deeply (1,000 frames)"
         return None
-
-
-def _plain_proxies(value: Any) -> Any:
-    """Instances of the program's own classes become dicts of their attributes; functions and types their names."""
-    if isinstance(value, MontyClassProxy):
-        return {name: _plain_proxies(item) for name, item in value.attributes.items()}
-    if isinstance(value, MontyClassTypeProxy | MontyStdTypeProxy):
-        return f"<{value.name}>"
-    if isinstance(value, BaseException):
-        return f"{type(value).__name__}: {value}"
-    return value
-
-
-def _shorten(frames: Sequence[Any], last: str) -> str:
-    shown = frames if len(frames) <= _SHOWN_FRAMES else [*frames[:3], *frames[-3:]]
-    lines = [f"  line {frame.line}: {(frame.source_line or '').strip()[:200]}" for frame in shown]
-    if len(frames) > len(shown):
-        lines.insert(3, f"  ... {len(frames) - len(shown)} frames left out ...")
-    return "\n".join([*lines, last[:2000]])
 
 
 def _reword(message: str) -> str:

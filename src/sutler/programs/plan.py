@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..inventory import Inventory
 from ..lang import Checked, Problem, check
 from ..spec import PURE, Grade, ToolSpec
+from .crossing import guarded
 from .signatures import Signatures, program_row
 
 PlannedDecision = Literal["allow", "ask", "deny", "depends"]
@@ -41,8 +42,17 @@ class PlannedProgram:
 
 
 def check_program(text: str, inventory: Inventory, *, level: str, params: Iterable[str]) -> Checked:
-    """The check alone, against one inventory. Raises ValueError only for an unknown level."""
-    return check(text, Signatures(inventory), level=level, params=params)
+    """The check alone, against one inventory; `text` is then what to run, with every way out guarded.
+
+    Raises ValueError only for an unknown level.
+    """
+    checked = check(text, Signatures(inventory), level=level, params=params)
+    if not checked.ok:
+        return checked
+    safe = guarded(checked.text, checked.tools)
+    if isinstance(safe, Problem):
+        return replace(checked, ok=False, errors=(safe,))
+    return replace(checked, text=safe)
 
 
 def plan_program(

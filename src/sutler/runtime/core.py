@@ -8,8 +8,9 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..errors import ClosedError, LimitExceeded
 from ..inventory import Inventory, Row
@@ -125,7 +126,7 @@ class Core:
                     client=self.options.client,
                     discussion=self.options.discussion,
                     workspace=self.workspace.root,
-                    emit_progress=lambda text, fraction=None: self.progress(ticket, text, fraction),
+                    emit_progress=partial(self.progress, ticket),
                     call_tool=self.call_tool_async if is_async else self.call_tool,
                 )
             case "lollms_client_instance":
@@ -168,7 +169,7 @@ class Core:
             return "reject", f"the confirm handler failed with {type(error).__name__}: {error}"
         return self.approvals.read(answer)
 
-    def progress(self, ticket: Ticket, text: str, fraction: float | None) -> None:
+    def progress(self, ticket: Ticket, text: str, fraction: float | None = None) -> None:
         run_id = ticket.run.run_id if ticket.run is not None else None
         data = {"text": str(text), "fraction": fraction}
         tell(
@@ -234,7 +235,8 @@ class Core:
 def _merged(arguments: object, more: Mapping[str, Any]) -> object:
     if not more:
         return arguments
-    return {**(arguments if isinstance(arguments, Mapping) else {}), **more}
+    given = cast("Mapping[str, Any]", arguments if isinstance(arguments, Mapping) else {})
+    return {**given, **more}
 
 
 def _workspace(options: Options, settings: Settings) -> Workspace:

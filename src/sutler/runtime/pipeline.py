@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError
 from ..policy.approvals import nobody
@@ -56,7 +56,7 @@ class Pipeline:
             ticket.tool = tool = core.tool(row)
             binder = tool.binder
             if ticket.program:
-                positional, keywords = ticket.raw  # pyright: ignore[reportGeneralTypeIssues]
+                positional, keywords = cast("tuple[tuple[Any, ...], Mapping[str, Any]]", ticket.raw)
                 bound = binder.bind(binder.positional(positional, keywords), program=True)
             else:
                 bound = binder.bind(ticket.raw)  # pyright: ignore[reportArgumentType]

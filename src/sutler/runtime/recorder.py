@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import StoreError, ToolUnavailable
 from ..policy.masking import Masker, Secrets
@@ -187,5 +187,5 @@ def _open(given: Any, masker: Masker) -> Store:
     if given is None:
         return MemoryStore(masks=masker)
     if isinstance(given, str | os.PathLike):
-        return SqliteStore(Path(given), masks=masker)
+        return SqliteStore(Path(cast("str", given)), masks=masker)
     return given

@@ -215,6 +215,7 @@ class Runs:
             state.deadline = Deadline(core.limits.wall_seconds)  # waiting for a worker counts toward nothing
         session = Session(
             going.checked.text,
+            shown=going.text,
             compute_seconds=state.compute_seconds,
             memory_mb=core.limits.memory_mb,
             output_bytes=core.limits.output_bytes,

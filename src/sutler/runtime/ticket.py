@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ToolCallError
 from ..inventory import Row
@@ -115,7 +115,9 @@ class Ticket:
         if self.program:
             positional, keywords = raw
             return {**{str(number): value for number, value in enumerate(positional)}, **keywords}
-        return raw if isinstance(raw, Mapping) else {} if raw is None else {"arguments": raw}
+        if isinstance(raw, Mapping):
+            return cast("Mapping[str, Any]", raw)
+        return {} if raw is None else {"arguments": raw}
 
     @property
     def due(self) -> float:
