@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolNotFound, ToolUnavailable
@@ -26,6 +27,10 @@ def find(inventory: Inventory, name: str) -> Row:
         known = troubles(inventory, name)
         if known:
             raise ToolUnavailable(f"{name} cannot be called now: {'; '.join(known)}") from error
+        # A folder that cannot be read may well be where the tool is.
+        folders = [reason for where, reason in inventory.unavailable if Path(where).is_absolute()]
+        if folders:
+            raise ToolUnavailable(f"{error}; and a tool folder is unavailable: {'; '.join(folders)}") from error
         raise
 
 

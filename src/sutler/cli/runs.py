@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -13,6 +14,8 @@ from .context import Cli
 from .documents import TRACE, error_document, grade_document, trace_document, trace_row
 from .exits import OK, Refused
 from .text import lasting, one_line, when
+
+T = TypeVar("T")
 
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
 Status = Annotated[
@@ -26,11 +29,9 @@ def list_runs(cli: Cli, limit: Limit = 20, status: Status = None, calls: Calls =
     """List the runs of this project, newest first."""
     if calls and status is not None:
         raise Refused("--calls and --status exclude each other: single calls have no status")
-    store = _store(cli)
     if calls:
-        steps = store.direct(limit) if store is not None else []
-        return _list_calls(cli, steps)
-    runs = store.runs(limit, status) if store is not None else []
+        return _list_calls(cli, _read(cli, lambda store: store.direct(limit), []))
+    runs = _read(cli, lambda store: store.runs(limit, status), [])
     if cli.out.as_json:
         cli.out.document({"runs": [_run_document(run) for run in runs], "store": str(cli.store_path())})
         return OK
@@ -48,7 +49,9 @@ def show(
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id begins.", show_default=False)],
 ) -> int:
     """Show one run: its program, parameters, calls and output."""
-    run = _run(cli, run_id)
+    run = _read(cli, lambda store: _find(store, run_id), None)
+    if run is None:
+        raise Refused(f"there is no run {run_id!r} of this project; `sutler runs` lists them")
     steps = [_entry(step) for step in run.steps]
     if cli.out.as_json:
         cli.out.document(
@@ -94,24 +97,27 @@ def show(
     return OK
 
 
-def _store(cli: Cli) -> SqliteStore | None:
-    """The project's store; None while nothing has been written. Looking must not make one."""
+def _read(cli: Cli, look: Callable[[SqliteStore], T], otherwise: T) -> T:
+    """What the project's store says; `otherwise` while nothing has been written. Looking must not make one."""
     path = cli.store_path()
-    return SqliteStore(path) if path.exists() else None
+    if not path.exists():
+        return otherwise
+    store = SqliteStore(path)
+    try:
+        return look(store)
+    finally:
+        store.close()
 
 
-def _run(cli: Cli, run_id: str) -> RunRecord:
-    store = _store(cli)
-    found = store.run(run_id) if store is not None else None
-    if found is not None:
+def _find(store: SqliteStore, run_id: str) -> RunRecord | None:
+    """The run of an id, or the only one whose id begins so."""
+    found = store.run(run_id)
+    if found is not None or not run_id:
         return found
-    likely = [] if store is None or not run_id else [r for r in store.runs(sys.maxsize) if r.run_id.startswith(run_id)]
+    likely = [run.run_id for run in store.runs(sys.maxsize) if run.run_id.startswith(run_id)]
     if len(likely) > 1:
-        raise Refused(f"{len(likely)} runs begin with {run_id!r}: {', '.join(run.run_id for run in likely[:5])}")
-    found = store.run(likely[0].run_id) if store is not None and likely else None
-    if found is None:
-        raise Refused(f"there is no run {run_id!r} of this project; `sutler runs` lists them")
-    return found
+        raise Refused(f"{len(likely)} runs begin with {run_id!r}: {', '.join(likely[:5])}")
+    return store.run(likely[0]) if likely else None
 
 
 def _list_calls(cli: Cli, steps: list[StepRecord]) -> int:

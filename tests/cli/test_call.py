@@ -1,0 +1,118 @@
+"""`sutler call`: one tool, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Project, Sutler
+
+
+def test_text_is_printed_as_it_is_and_other_data_as_json(sutler: Sutler) -> None:
+    assert sutler("call", "tool_echo", "text=hello", "times=2").out == "hello hello\n"
+    assert sutler("call", "tool_echo", "text=a\n").out == "a\n"
+    done = sutler("call", "tool_kinds", "anything=5", "flag=true")
+    assert done.out == '[\n  "\'5\'",\n  "0.0",\n  "\'\'",\n  "True",\n  "None"\n]\n'
+
+
+@pytest.mark.parametrize("typed", ["00123", "12345", '{"a":1}', "null", "@x@", "a=b:=c"])
+def test_a_text_parameter_gets_the_text_as_typed(sutler: Sutler, typed: str) -> None:
+    given = f'text:="{typed}"' if typed.startswith("@") else f"text={typed}"
+    done = sutler("call", "tool_echo", given, "--json")
+    assert done.json["output"] == typed
+    assert done.json["repairs"] == []
+
+
+def test_arguments_come_from_json_from_stdin_and_from_files(project: Project, sutler: Sutler) -> None:
+    assert sutler("call", "tool_echo", "--args", '{"text": "a", "times": 2}').out == "a a\n"
+    assert sutler("call", "tool_echo", "--args", '{"text": "a", "times": 2}', "text=b").out == "b b\n"
+    assert project.process("call", "tool_echo", "--args", "-", stdin='{"text": "piped"}').out == "piped\n"
+    assert project.process("call", "tool_echo", "text=@-", stdin="all of it\n").out == "all of it\n"
+
+
+def test_bad_json_in_args_is_said_with_what_is_wanted(sutler: Sutler) -> None:
+    done = sutler("call", "tool_echo", "--args", '{"text": "a"')
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert done.out == ""
+
+
+def test_repairs_notes_and_prints_stand_on_standard_error(project: Project, sutler: Sutler) -> None:
+    project.library("chat.py", 'def tool_chat(flag: bool):\n    print("thinking")\n    return flag\n')
+    done = sutler("call", "tool_chat", "flag=yes", "nonsense=1")
+    assert done.code == 0
+    assert done.out == "true\n"
+    assert "thinking" in done.err
+    assert "nonsense" in done.err
+    assert "note: flag: " in done.err
+    assert '"yes" became true' in done.err
+
+
+def test_json_has_all_there_is_to_know_of_the_call(sutler: Sutler) -> None:
+    done = sutler("call", "tool_fail", "--json")
+    document = done.json
+    assert done.code == 1
+    assert (document["tool"], document["success"], document["kind"]) == ("kit::tool_fail", False, "tool_error")
+    assert "it broke" in document["error"]
+    assert "raise ValueError" in document["traceback"]
+    assert done.err == "error: tool_error: ValueError: it broke\n"
+
+
+def test_an_unknown_tool_names_the_closest(sutler: Sutler) -> None:
+    done = sutler("call", "tool_ecko", "text=a")
+    assert done.code == 2
+    assert "there is no tool 'tool_ecko'" in done.err
+    assert "tool_echo" in done.err
+
+
+def test_an_unknown_tool_in_json_is_one_document_that_says_so(sutler: Sutler) -> None:
+    done = sutler("call", "tool_ecko", "--json")
+    assert (done.json["success"], done.json["kind"]) == (False, "not_found")
+
+
+def test_a_denied_call_says_what_would_allow_it_here(sutler: Sutler) -> None:
+    done = sutler("call", "tool_wipe", "path=x")
+    assert done.code == 5
+    assert "--policy full_access" in done.err
+    assert sutler("call", "tool_wipe", "path=x", "--policy", "full_access").out == "wiped x\n"
+
+
+def test_common_options_stand_before_or_after_the_command(sutler: Sutler) -> None:
+    for argv in (
+        ("--policy", "full_access", "--json", "call", "tool_wipe", "path=x"),
+        ("--policy", "strict", "call", "--policy", "full_access", "tool_wipe", "path=x", "--json"),
+    ):
+        assert sutler(*argv).json["output"] == "wiped x"
+
+
+def test_a_missing_tool_folder_is_said_when_a_tool_is_not_found(project: Project, sutler: Sutler) -> None:
+    project.config('[libraries]\nfolders = ["tools", "gone"]\n')
+    assert sutler("call", "tool_echo", "text=a").code == 0
+    done = sutler("call", "tool_elsewhere")
+    assert done.code == 4
+    assert f"{project.root / 'gone'}: no such folder" in done.err
+
+
+def test_a_tool_works_in_the_folder_of_the_config_or_where_it_is_told(project: Project, sutler: Sutler) -> None:
+    project.library("place.py", "import os\ndef tool_place():\n    return os.getcwd()\n")
+    other = project.root / "other"
+    other.mkdir()
+    assert project.process("call", "tool_place", cwd=other).out == f"{project.root}\n"
+    assert sutler("call", "tool_place", "--workspace", str(other)).out == f"{other}\n"
+
+
+def test_a_fault_of_ours_is_said_as_one_without_a_traceback(
+    project: Project, sutler: Sutler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("sutler.cli.call.find", broken)
+    done = sutler("call", "tool_echo", "--json")
+    assert done.code == 1
+    assert done.err == (
+        "error: this is a fault in Sutler: ZeroDivisionError: division by zero (set SUTLER_DEBUG=1 to see where)\n"
+    )
+    assert done.json["kind"] == "bug"
+    monkeypatch.setenv("SUTLER_DEBUG", "1")
+    monkeypatch.setattr("logging.basicConfig", lambda **_: None)  # it would outlive this test
+    assert "Traceback" in sutler("call", "tool_echo").err
