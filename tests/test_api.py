@@ -11,36 +11,11 @@ from pathlib import Path
 import sutler
 from sutler import Runtime, SyncRuntime, tool
 
-NAMES = [
-    "ArgSpec",
-    "ConfigError",
-    "ConfigToolSource",
-    "Decision",
-    "Event",
-    "Grade",
-    "Origin",
-    "Policy",
-    "ProgramRejected",
-    "RunResult",
-    "Runtime",
-    "SutlerError",
-    "SyncRuntime",
-    "ToolAnnotations",
-    "ToolCall",
-    "ToolCallError",
-    "ToolContext",
-    "ToolFailure",
-    "ToolResult",
-    "ToolSource",
-    "ToolSpec",
-    "Toolbox",
-    "TraceEntry",
-    "VirtualToolSource",
-    "Workspace",
-    "compute_grade",
-    "resolve_safe_path",
-    "tool",
-]
+NAMES = (
+    "ArgSpec ConfigError ConfigToolSource Decision Event Grade Origin Policy ProgramRejected RunResult Runtime"
+    " SutlerError SyncRuntime ToolAnnotations ToolCall ToolCallError ToolContext ToolFailure ToolResult ToolSource"
+    " ToolSpec Toolbox TraceEntry VirtualToolSource Workspace compute_grade resolve_safe_path tool"
+).split()
 
 
 def test_the_public_names_are_these_and_all_can_be_had() -> None:

@@ -8,6 +8,8 @@ from typing import Any, Final, cast
 from .plain import json_text
 
 _kind = cast("Callable[[object], type[object]]", type)  # plain `type` is of an unknown type to the checker
+_SCALARS: Final = frozenset((int, float, bool, type(None)))
+_CONTAINERS: Final = frozenset((dict, list, tuple, set, frozenset))
 MODEL_SEES: Final = 20_000
 TRACE_SHOWS: Final = 2_000
 
@@ -24,16 +26,15 @@ def preview(value: Any, limit: int = MODEL_SEES) -> tuple[str, bool]:
 
 
 def bounded(value: Any, limit: int = TRACE_SHOWS) -> Any:
-    """Plain data of at most about `limit` characters, in fresh containers; what is cut says by how much.
+    """Plain data of at most about `limit` characters, in fresh containers. What is cut says by how much; what is no
+    plain data is a repr.
 
     Costs time for what it keeps, not for what it leaves out.
     """
     kind = _kind(value)
     if kind is str:
         return value if len(value) <= limit else _cut(value, limit)
-    if kind is dict or kind is list:
-        return _trim(value, [limit], 0)
-    return value
+    return value if kind in _SCALARS else _trim(value, [limit], 0)
 
 
 def _cut(text: str, limit: int) -> str:
@@ -51,13 +52,16 @@ def _trim(value: Any, left: list[int], depth: int) -> Any:
         room = max(left[0], 60)
         left[0] -= min(len(value), room) + 2
         return value if len(value) <= room else _cut(value, room)
-    if kind is not dict and kind is not list:
+    if kind in _SCALARS:
         left[0] -= 4
         return value
+    if kind not in _CONTAINERS:
+        left[0] -= 60
+        return _named(value)
     if depth > 20 or (left[0] <= 0 and value):
         return f"... {len(value)} items left out ..."
     left[0] -= 2
-    if kind is list:
+    if kind is not dict:
         items: list[Any] = []
         for item in value:
             if left[0] <= 0:
@@ -66,10 +70,19 @@ def _trim(value: Any, left: list[int], depth: int) -> Any:
             items.append(_trim(item, left, depth + 1))
         return items
     members: dict[str, Any] = {}
-    for key, item in cast(Mapping[str, Any], value).items():
+    for key, item in cast(Mapping[Any, Any], value).items():
         if left[0] <= 0:
             members["..."] = f"{len(value) - len(members)} keys left out"
             break
-        left[0] -= len(key) + 4
-        members[key if len(key) <= 200 else f"{key[:200]}..."] = _trim(item, left, depth + 1)
+        name = key if _kind(key) is str else _named(key)
+        left[0] -= len(name) + 4
+        members[name if len(name) <= 200 else f"{name[:200]}..."] = _trim(item, left, depth + 1)
     return members
+
+
+def _named(value: Any) -> str:
+    """Arguments of a call may be anything; what is not plain data is shown by a short repr."""
+    try:
+        return repr(value)[:200]
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"

@@ -16,7 +16,7 @@ from ..results import bounded
 from ..spec import Repair, RunResult, ToolResult, TraceEntry
 from ..store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
 from .seal import Seal
-from .ticket import Ticket
+from .ticket import NO_DECISION, Ticket
 
 if TYPE_CHECKING:
     from .core import Core
@@ -75,7 +75,7 @@ class Recorder:
             record.duration = result.duration
             if result.error is not None:
                 record.error, record.kind = result.error.message, result.error.kind
-            record.decision = ticket.decision
+            record.decision = ticket.decision if ticket.decision is not NO_DECISION else None
             if ticket.run is not None:
                 # small values wait to be pictured until the run is over, and somebody looks
                 ticket.run.trace.append(self.entry(record) if ticket.sizable else record)

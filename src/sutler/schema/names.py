@@ -36,7 +36,7 @@ BUILTINS: Final = frozenset(
     divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input int
     isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow print
     property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip
-    """.split()  # noqa: SIM905 - 150 names, a line each, would hide the rest of the module
+    """.split()
 )
 # Modules that programs may import, and the one function that the language itself adds.
 MODULES: Final = frozenset(("collections", "datetime", "functools", "itertools", "json", "math", "re"))
