@@ -1,14 +1,17 @@
 """Public corpora of tool calls, through Sutler: `python -m bench.corpora`.
 
-The packages are downloaded at a pinned version into the user's cache and unpacked as data; nothing in them is imported.
+The packages are downloaded at a pinned version into the user's cache and unpacked as data. Nothing in them is imported
+here; a child process imports the API classes of BFCL, because their methods are the tools of its multi-turn cases.
 Prints a table; ends with 1 when a bar is missed, and with 0 and a word when a package cannot be had.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections import Counter
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import platformdirs
 
@@ -39,6 +43,7 @@ class Outcome:
     of: int
     bar: float
     failed: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     detail: str = ""
 
@@ -76,6 +81,7 @@ def unpacked(package: str, version: str) -> Path:
 # --- BFCL: function schemas and ground-truth calls ---
 
 BFCL = ("bfcl-eval", "2026.3.23")
+MPMATH = ("mpmath", "1.3.0")  # what one of its API classes imports
 # Their ground truth is source text of that language, not values.
 OTHER_LANGUAGES = ("java", "javascript")
 FORMS = 200
@@ -208,7 +214,47 @@ def _nested(value: Any) -> Any:
     return [_nested(one) for one in value] if isinstance(value, list) else value
 
 
-CHECKS: list[Callable[[], Outcome]] = [bfcl_schemas, bfcl_names, bfcl_calls]
+def bfcl_programs() -> Outcome:
+    """Multi-turn cases, each turn a program over live objects, end in the state that direct calls end in.
+
+    One case, in four variants, gives a text where its own function declares an int, which the check refuses.
+    """
+    found = _child("bench.multi_turn", unpacked(*BFCL), unpacked(*MPMATH))
+    return Outcome("BFCL turns as programs, same state", bar=0.995, **found)
+
+
+def _child(module: str, *paths: Path) -> dict[str, Any]:
+    """What a module of ours prints as JSON when it runs with the unpacked packages on its path."""
+    path = os.pathsep.join(map(str, (Path(__file__).parents[1], *paths)))
+    done = subprocess.run(
+        [sys.executable, "-m", module], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True
+    )
+    return json.loads(done.stdout)
+
+
+# --- the tool libraries of a client that people use: tests/sources/test_lcp_libraries.py ---
+
+LOLLMS = ("lollms-client", "1.21.1")
+LIBRARIES_TEST = "tests/sources/test_lcp_libraries.py"
+
+
+def lcp_libraries() -> Outcome:
+    """Discovery of 13 real tool libraries lists what a reference implementation lists, without an import."""
+    folder = unpacked(*LOLLMS) / "lollms_client" / "tools_bindings" / "lcp" / "default_tools"
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as temporary:
+        report = Path(temporary, "report.xml")
+        subprocess.run(
+            [sys.executable, "-m", "pytest", LIBRARIES_TEST, f"--junitxml={report}"],
+            cwd=root, env={**os.environ, "SUTLER_LCP_LIBRARIES": str(folder)}, capture_output=True, check=False,
+        )  # fmt: skip
+        tests = list(ElementTree.parse(report).iter("testcase"))
+    failed = [f"{test.get('name')}: {test[0].get('message')}" for test in tests if len(test)]
+    detail = f"SUTLER_LCP_LIBRARIES={folder}"
+    return Outcome("LCP libraries are listed alike", len(tests) - len(failed), len(tests), 1.0, failed, detail=detail)
+
+
+CHECKS: list[Callable[[], Outcome]] = [bfcl_schemas, bfcl_names, bfcl_calls, bfcl_programs, lcp_libraries]
 
 
 def main() -> int:
@@ -224,13 +270,15 @@ def main() -> int:
         share = outcome.good / outcome.of if outcome.of else 0.0
         verdict = "ok" if outcome.passed else "MISSED"
         print(
-            f"{outcome.name:<32} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.0%})"
+            f"{outcome.name:<34} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.0%})"
             f" {outcome.seconds:6.2f} s  {verdict}  {outcome.detail}"
         )
         for line in outcome.failed[:SHOWN]:
             print(f"    {line}")
         if len(outcome.failed) > SHOWN:
             print(f"    and {len(outcome.failed) - SHOWN} more")
+        for line in outcome.notes[:SHOWN]:
+            print(f"    note: {line}")
         missed = missed or not outcome.passed
     return 1 if missed else 0
 
