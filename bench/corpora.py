@@ -30,6 +30,8 @@ from sutler.schema.names import Pair, assign, assign_provider
 from sutler.schema.validate import Validator, check_schema
 from sutler.spec import Origin, ToolSpec
 
+from . import replay
+
 CACHE = Path(platformdirs.user_cache_dir("sutler-corpora"))
 SHOWN = 40
 
@@ -232,6 +234,31 @@ def _child(module: str, *paths: Path) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+# --- ComplexFuncBench: traces of calls with their responses ---
+
+NESTFUL = ("nestful-wrapper", "0.1.7")
+
+
+def complexfuncbench_programs() -> Outcome:
+    """Every trace as one program over replayed responses: its tools receive the arguments that were recorded.
+
+    Four contradict their own tool descriptions: a number for text, text for a number (repaired), a word that is not in
+    an enum, parameters that there are not.
+    """
+    outcome = Outcome("ComplexFuncBench traces as programs", 0, 0, 0.996)
+    calls = 0
+    began = time.perf_counter()
+    for number, steps, wrong in replay.play(unpacked(*NESTFUL) / "data_v1" / "complexfuncbench"):
+        outcome.of += 1
+        calls += steps
+        if wrong:
+            outcome.failed.append(f"trace {number}: {wrong}")
+        else:
+            outcome.good += 1
+    outcome.detail = f"{calls} calls, {calls / (time.perf_counter() - began):,.0f} calls/s with reading 200 MB of data"
+    return outcome
+
+
 # --- the tool libraries of a client that people use: tests/sources/test_lcp_libraries.py ---
 
 LOLLMS = ("lollms-client", "1.21.1")
@@ -254,7 +281,14 @@ def lcp_libraries() -> Outcome:
     return Outcome("LCP libraries are listed alike", len(tests) - len(failed), len(tests), 1.0, failed, detail=detail)
 
 
-CHECKS: list[Callable[[], Outcome]] = [bfcl_schemas, bfcl_names, bfcl_calls, bfcl_programs, lcp_libraries]
+CHECKS: list[Callable[[], Outcome]] = [
+    bfcl_schemas,
+    bfcl_names,
+    bfcl_calls,
+    bfcl_programs,
+    complexfuncbench_programs,
+    lcp_libraries,
+]
 
 
 def main() -> int:
@@ -270,7 +304,7 @@ def main() -> int:
         share = outcome.good / outcome.of if outcome.of else 0.0
         verdict = "ok" if outcome.passed else "MISSED"
         print(
-            f"{outcome.name:<34} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.0%})"
+            f"{outcome.name:<36} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.0%})"
             f" {outcome.seconds:6.2f} s  {verdict}  {outcome.detail}"
         )
         for line in outcome.failed[:SHOWN]:
