@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 
-TOP_LEVEL_RUNS = 64
+TOP_LEVEL_RUNS = 128
 MAX_DEPTH = 4
 
 

@@ -104,12 +104,12 @@ class Core:
             self._tools[key] = tool
         return tool
 
-    def injected(self, ticket: Ticket, *, is_async: bool) -> dict[str, Any]:
+    def injected(self, ticket: Ticket, *, is_async: bool) -> Mapping[str, Any]:
         """The arguments as the callable gets them: with what its host injects, when it declares it (RUN-06)."""
-        arguments = dict(ticket.arguments)
         hidden = ticket.spec.hidden
         if not hidden:
-            return arguments
+            return ticket.arguments
+        arguments = dict(ticket.arguments)
         takes_all = "**" in hidden
         for name in HOST_PARAMETERS:
             declared = name in hidden

@@ -39,6 +39,11 @@ class Bound:
             if isinstance(default, _MUTABLE):
                 self._mutable[parameter.name] = cast("object", default)
 
+    @property
+    def plain(self) -> bool:
+        """Whether the function takes its arguments as they are."""
+        return self._convert is None and not self._mutable and not self._positional
+
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         given = dict(arguments)
         if self._convert is not None:

@@ -107,6 +107,8 @@ class FunctionSource:
 def by_keyword(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function by keyword arguments only: positional-only ones are passed by position, values as annotated."""
     bound = Bound(function)
+    if bound.plain:
+        return function
     if is_async(function):
 
         async def call_async(**arguments: Any) -> Any:

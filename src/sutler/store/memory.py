@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -36,7 +36,7 @@ class MemoryStore:
         self._lock = Lock()
         self._steps: deque[StepRecord] = deque()
         self._bytes = 0
-        self._runs: dict[str, RunRecord] = {}
+        self._runs: OrderedDict[str, RunRecord] = OrderedDict()  # a dict is slow to give up its oldest
         self._events: deque[EventRecord] = deque(maxlen=events)
         self._gone: Counter[str | None] = Counter()
 
@@ -54,8 +54,7 @@ class MemoryStore:
             self._runs.pop(run.run_id, None)  # begun again: newest
             self._runs[run.run_id] = run
             while len(self._runs) > self._most_runs:
-                oldest = next(iter(self._runs))
-                del self._runs[oldest]
+                oldest, _ = self._runs.popitem(last=False)
                 self._gone[None] += self._gone.pop(oldest, 0)
 
     def finish_run(self, run: RunRecord) -> None:

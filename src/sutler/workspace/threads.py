@@ -276,9 +276,9 @@ class _Runner:
         _here.runner = self
         try:
             while (task := self._next()) is not None:
-                self._run(*task)
+                goes_on = self._run(*task)
                 del task  # what it holds must not live until the next one comes
-                if not self.pool.rest(self):
+                if not goes_on:
                     return
         finally:
             self.pool.gone(self)
@@ -291,19 +291,24 @@ class _Runner:
         except Empty:
             return None if self.pool.may_leave(self) else self.inbox.get()
 
-    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context) -> None:
+    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context) -> bool:
+        """Whether the thread goes on. It is free again before its result is out: who waits may call again at once,
+        and then meets this warm thread instead of a new one."""
         self.current = future
         if not future.set_running_or_notify_cancel():
-            return
+            return self.pool.rest(self)
         try:
             if self.pool.own_cwd:
                 enter(self.pool.root)  # an earlier tool may have left this thread elsewhere
             value = context.run(fn)
         except BaseException as error:
+            goes_on = self.pool.rest(self)
             future.set_exception(error)
             del future  # the error's traceback holds this frame
         else:
+            goes_on = self.pool.rest(self)
             future.set_result(value)
+        return goes_on
 
 
 class _Total:
