@@ -62,13 +62,14 @@ class Tool:
     def _choose(self) -> Place:
         spec = self.spec
         host_side = spec.origin.kind in _HOST_KINDS
-        if _is_async(self.resolve()):
-            return "host_loop" if host_side else "workspace_loop"
-        if spec.affinity == "thread":
+        is_async = _is_async(self.resolve())
+        if spec.affinity == "thread" and not is_async:
             return "fixed"
         can_move = hasattr(self.row.source, "worker") and not host_side
         if can_move and (spec.isolation == "process" or not self.thread_cwd):
             return "worker"
+        if is_async:
+            return "host_loop" if host_side else "workspace_loop"
         return "thread"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -192,9 +192,18 @@ def _progress(host: Host) -> Callable[..., Any]:
 
 def _tool_call(host: Host) -> Callable[..., Any]:
     def call_tool(name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        return host.request("call_tool", {"name": name, "arguments": {**(arguments or {}), **more}})
+        result = host.request("call_tool", {"name": name, "arguments": {**(arguments or {}), **more}})
+        return _Answer(cast("dict[str, Any]", result)) if isinstance(result, dict) else result
 
     return call_tool
+
+
+class _Answer(dict[str, Any]):
+    """The wrapper of a nested call, for tools of both kinds: an async one awaits it, and gets a plain dict."""
+
+    def __await__(self) -> Generator[None, None, dict[str, Any]]:
+        return dict(self)
+        yield  # makes this a generator, as `await` wants
 
 
 def _handler(name: str, host: Host) -> Callable[..., Any]:
