@@ -42,9 +42,14 @@ _pool: Monty | None = None
 _forked = False
 
 
+_inherited: list[Monty] = []  # in a forked child: dropping the pool there makes the parent wait for it for ever at exit
+
+
 def _in_child() -> None:
     global _pool, _forked
-    _forked = _pool is not None or _forked
+    if _pool is not None:
+        _inherited.append(_pool)
+        _forked = True
     _pool = None
 
 
