@@ -59,13 +59,12 @@ def main() -> int:
         console.print(f"  {run.status}: {run.output}")
 
         console.rule("Trace: every call, with what it came to")
-        table = Table("step", "line", "tool", "ms", box=None)
-        table.add_column("result", no_wrap=True, overflow="ellipsis")
+        table = Table("step", "line", "tool", "ms", "result", box=None)
         shown = run.trace if len(run.trace) <= 14 else (*run.trace[:7], *run.trace[-7:])
         for entry in shown:
             result = str(entry.result if entry.success else entry.error).replace("\n", " ")
             tool = f"{entry.source}::{entry.tool}"
-            table.add_row(str(entry.step), str(entry.line), tool, f"{entry.duration * 1000:.1f}", result[:60])
+            table.add_row(str(entry.step), str(entry.line), tool, f"{entry.duration * 1000:.1f}", result[: console.width - 52])
         console.print(table)
         console.print(f"  {len(run.trace)} calls; {len(run.trace) - len(shown)} of them not shown")
 

@@ -167,7 +167,7 @@ class Cli:
             return
         said(f"note: {config.file} is not trusted, so this of it is not in force:")
         for sentence in config.withheld[:_SHOWN]:
-            said(f"  {sentence.removesuffix(' is withheld')}")
+            said(f"  {sentence.replace(': withheld: ', ': ')}")
         if len(config.withheld) > _SHOWN:
             said(f"  and {len(config.withheld) - _SHOWN} more")
         said("  look at it with `sutler trust --show`, and say yes to it with `sutler trust`")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,9 @@ class LibraryInfo:
     stems: tuple[str, ...] = ()
 
 
+_making = threading.Lock()
+
+
 class LibraryToolSource:
     """One library. Its id is its stem; of two tools of one name in its files the first found is used.
 
@@ -79,14 +83,9 @@ class LibraryToolSource:
         self._flag: str | None = next((flag for flag in flags if flag), None)
         self._stems = tuple(dict.fromkeys((library.stem, *[file.stem for file in library.files])))
         self._configs = _relevant(self._stems, host_configs)
-        self._loader = LibraryLoader(
-            stem=library.stem,
-            directory=library.directory,
-            modules=modules,
-            configs=self._configs,
-            confirm_handler=confirm_handler,
-            user_interaction_handler=user_interaction_handler,
-        )
+        self._modules = modules
+        self._handlers = (confirm_handler, user_interaction_handler)
+        self._made: LibraryLoader | None = None
         self.duplicates: tuple[Duplicate, ...] = ()
         self.quarantined: tuple[Quarantined, ...] = ()
         self.notes: tuple[str, ...] = ()
@@ -94,6 +93,22 @@ class LibraryToolSource:
     @property
     def name(self) -> str:
         return self._library.stem
+
+    @property
+    def _loader(self) -> LibraryLoader:
+        """Made when it is first needed: of a large folder most libraries are only ever listed."""
+        with _making:
+            if self._made is None:
+                confirm_handler, user_interaction_handler = self._handlers
+                self._made = LibraryLoader(
+                    stem=self._library.stem,
+                    directory=self._library.directory,
+                    modules=self._modules,
+                    configs=self._configs,
+                    confirm_handler=confirm_handler,
+                    user_interaction_handler=user_interaction_handler,
+                )
+            return self._made
 
     @property
     def info(self) -> LibraryInfo:
