@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from .spec import Grade
 
@@ -100,7 +100,9 @@ class RemoteTool:
     @property
     def name(self) -> str:
         """The server's own name for it, "" when it gives none."""
-        name: object = self.definition.get("name") if isinstance(self.definition, dict) else None
+        if not isinstance(self.definition, dict):
+            return ""
+        name = cast("dict[str, Any]", self.definition).get("name")
         return name if isinstance(name, str) else ""
 
 
