@@ -100,9 +100,8 @@ class RemoteTool:
     @property
     def name(self) -> str:
         """The server's own name for it, "" when it gives none."""
-        if not isinstance(self.definition, dict):
-            return ""
-        name = cast("dict[str, Any]", self.definition).get("name")
+        definition: object = self.definition
+        name = cast("dict[str, Any]", definition).get("name") if isinstance(definition, dict) else None
         return name if isinstance(name, str) else ""
 
 
