@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from ..errors import ToolCallError, ToolError
 from ..spec import ToolFailure, ToolResult, ToolSpec
+from .answer import Answer
 from .plain import json_text, to_plain
 
 WRAPPED: Final = frozenset(("library", "code"))
@@ -38,10 +39,14 @@ def normalize(value: Any, spec: ToolSpec, *, root: Path | None = None) -> ToolRe
 
 def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[ToolResult, Any]:
     """The result, and the value that a program gets of the same call; the tool's value is read once."""
+    answer = value if type(value) is Answer else None
     try:
-        plain, notes = to_plain(value)
+        plain, notes = to_plain(value if answer is None else answer.value)
     except ToolError as error:
         return failure(error), None
+    if answer is not None:
+        said = (*answer.notes, *notes)
+        return ToolResult(success=True, output=plain, content=answer.content, extra=answer.extra, notes=said), plain
     if spec.origin.kind not in WRAPPED or not isinstance(value, Mapping):
         return ToolResult(success=True, output=plain, notes=notes), plain
     return _unwrap(plain, notes, root), program_value(plain, spec)

@@ -75,13 +75,20 @@ def check_schema(schema: object) -> tuple[str, ...]:
     return prepare(schema)[1]
 
 
-def prepare(schema: object, untyped: frozenset[str] = frozenset()) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The schema as validation reads it, a fresh copy, and what was read otherwise than written."""
+def prepare(
+    schema: object, untyped: frozenset[str] = frozenset(), *, of_arguments: bool = True
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The schema as validation reads it, a fresh copy, and what was read otherwise than written.
+
+    of_arguments: the schema is one of arguments, which are an object; else it may be of any value.
+    """
     if not isinstance(schema, Mapping):
         raise SchemaError(f"the schema is {_kind(schema)}, not an object")
     root = cast(Mapping[str, Any], schema)
     reader = _Reader(root)
     copy = cast(dict[str, Any], rebuild(root, reader.visit))
+    if not of_arguments:
+        return copy, reader.notes()
     kind = copy.setdefault("type", "object")
     if kind != "object" and not (is_list(kind) and "object" in kind):
         raise SchemaError(f"type: arguments are an object, the schema says {kind!r}")
@@ -192,17 +199,18 @@ class _Reader:
 class Validator:
     """One schema, built at first use (22 us or so) and kept. Safe to share between threads."""
 
-    __slots__ = ("_built", "_map", "_schema", "_untyped")
+    __slots__ = ("_built", "_map", "_of_arguments", "_schema", "_untyped")
 
-    def __init__(self, schema: object, untyped: frozenset[str] = frozenset()) -> None:
+    def __init__(self, schema: object, untyped: frozenset[str] = frozenset(), *, of_arguments: bool = True) -> None:
         self._schema = schema
         self._untyped = untyped
+        self._of_arguments = of_arguments
         self._built: tuple[dict[str, Any], tuple[str, ...], jsonschema_rs.Validator] | None = None
         self._map: jsonschema_rs.ValidatorMap | None = None
 
     def _build(self) -> tuple[dict[str, Any], tuple[str, ...], jsonschema_rs.Validator]:
         if self._built is None:
-            schema, notes = prepare(self._schema, self._untyped)
+            schema, notes = prepare(self._schema, self._untyped, of_arguments=self._of_arguments)
             declared = cast(Mapping[str, Any], self._schema).get("$schema")
             chosen = _dialect(declared)
             reason = ""
