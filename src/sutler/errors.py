@@ -124,13 +124,14 @@ class ToolUnavailable(ToolCallError):
 
 
 class ToolError(ToolCallError):
-    """The tool raised, or reported a failure. `output` is what it gave all the same."""
+    """The tool raised, or reported a failure. `output` is what it gave all the same; `wire` as ToolResult has it."""
 
     kind = "tool_error"
 
-    def __init__(self, message: str, *, output: Any = None, **more: Any) -> None:
+    def __init__(self, message: str, *, output: Any = None, wire: Any = None, **more: Any) -> None:
         super().__init__(message, **more)
         self.output = output
+        self.wire = wire
 
 
 class ToolCrashed(ToolCallError):

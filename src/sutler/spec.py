@@ -275,6 +275,7 @@ class ToolResult:
     content: MCP content blocks, when the tool gave any. extra: payload keys beside `output` (LCP 9).
     repairs: every change made to the arguments. notes: what was dropped or cut, one sentence each.
     stdout: what the tool printed. duration: seconds. handle: names the whole output when a model saw only part of it.
+    wire: a server's whole answer, for a face that passes it on as it came; never stored or shown.
     """
 
     success: bool
@@ -291,6 +292,7 @@ class ToolResult:
     traceback: str | None = None
     duration: float = 0.0
     handle: str | None = None
+    wire: Any = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The LCP wrapper: output, status_code, success always; error (text) and kind when failed; then extras."""

@@ -12,9 +12,11 @@ class Answer:
     """A value with what came beside it. A program gets `value`; content, extra and notes stand in the ToolResult.
 
     content: MCP content blocks, exactly as the server sent them. extra: payload keys beside the output.
+    wire: the server's whole answer, for a face that passes it on as it came.
     """
 
     value: Any
     content: Sequence[Mapping[str, Any]] = ()
     extra: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
     notes: Sequence[str] = ()
+    wire: Any = None

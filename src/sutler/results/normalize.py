@@ -45,8 +45,15 @@ def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[
     except ToolError as error:
         return failure(error), None
     if answer is not None:
-        said = (*answer.notes, *notes)
-        return ToolResult(success=True, output=plain, content=answer.content, extra=answer.extra, notes=said), plain
+        result = ToolResult(
+            success=True,
+            output=plain,
+            content=answer.content,
+            extra=answer.extra,
+            notes=(*answer.notes, *notes),
+            wire=answer.wire,
+        )
+        return result, plain
     if spec.origin.kind not in WRAPPED or not isinstance(value, Mapping):
         return ToolResult(success=True, output=plain, notes=notes), plain
     return _unwrap(plain, notes, root), program_value(plain, spec)
@@ -73,6 +80,7 @@ def failure(error: ToolCallError) -> ToolResult:
         status_code=error.status_code,
         traceback=error.traceback,
         notes=error.notes,
+        wire=getattr(error, "wire", None),
     )
 
 
