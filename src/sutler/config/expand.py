@@ -9,6 +9,10 @@ _USE = re.compile(r"\$?\$\{")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+class UnsetError(ValueError):
+    """A variable that is not set, and has no default."""
+
+
 def expand(text: str, env: Mapping[str, str]) -> str:
     """`text` with its variables put in. `:-` also covers an empty one. ValueError says which is unset or ill-formed."""
     parts: list[str] = []
@@ -47,5 +51,5 @@ def _look_up(inner: str, env: Mapping[str, str]) -> str:
     if marker:
         return value or default
     if value is None:
-        raise ValueError(f"the environment variable {name} is not set; set it, or write ${{{name}:-default}}")
+        raise UnsetError(f"the environment variable {name} is not set; set it, or write ${{{name}:-default}}")
     return value

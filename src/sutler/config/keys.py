@@ -13,6 +13,7 @@ from ..policy.masking import is_secret_name
 from .check import WRONG, Check, Checker, array_of, boolean, choice, folder, kind_of, name, string, table
 from .expand import expand, variables
 from .locate import KeyPath, dotted
+from .servers import mcp_servers
 from .tools import grade, tool_tables, virtual_tables
 from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
 
@@ -27,7 +28,8 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
     limits: dict[str, Any] = found.get("limits", {})
     policy: dict[str, Any] = found.get("policy", {})
     libraries: dict[str, Any] = found.get("libraries", {})
-    sections = {"workspace": workspace, "limits": limits, "policy": policy, "libraries": libraries}
+    mcp: dict[str, Any] = found.get("mcp", {})
+    sections = {"workspace": workspace, "limits": limits, "policy": policy, "libraries": libraries, "mcp": mcp}
     return Config(
         file=Path(cx.file),
         folder=cx.folder,
@@ -36,6 +38,8 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
         virtual_tools=tuple(found.get("virtual_tools", ())),
         libraries=tuple(libraries.get("folders", ())),
         host_tool_configs=found.get("host_tool_configs", {}),
+        mcp_servers=tuple(found.get("mcp_servers", ())),
+        host_configs=tuple(mcp.get("host_configs", ())),
         grades=found.get("grades", {}),
         policy=PolicyTable(**policy),
         limits=Limits().override(limits),
@@ -179,6 +183,8 @@ TOP: Mapping[str, Check] = {
     "libraries": _section("[libraries]", {"folders": array_of(folder)}),
     "host_tool_configs": _host_tool_configs,
     "virtual_tools": virtual_tables,
+    "mcp_servers": mcp_servers,
+    "mcp": _section("[mcp]", {"host_configs": array_of(folder)}),
     "grades": _grades,
     "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean}),
     "limits": _section("[limits]", _LIMITS),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..limits import LIMIT_NAMES, Limits
+from ..servers import ServerSpec
 from .locate import KeyPath, dotted
 from .values import AUTONOMY_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
 
@@ -65,6 +66,8 @@ def merge(user: Config, project: Config) -> Config:
         virtual_tools=user.virtual_tools + project.virtual_tools,
         libraries=chosen("libraries.folders", user.libraries, project.libraries),
         host_tool_configs=_over(user.host_tool_configs, project.host_tool_configs),
+        mcp_servers=_servers(user.mcp_servers, project.mcp_servers),
+        host_configs=chosen("mcp.host_configs", user.host_configs, project.host_configs),
         grades={**user.grades, **project.grades},
         policy=PolicyTable(
             level=level,
@@ -98,6 +101,17 @@ def _over(user: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
+def _servers(user: tuple[ServerSpec, ...], project: tuple[ServerSpec, ...]) -> tuple[ServerSpec, ...]:
+    """The user's, then the project's, which replaces one of the same id; what the user denies stays denied."""
+    theirs = {server.id: server for server in project}
+    denied = {server.id: server.deny for server in user}
+    kept = [server for server in user if server.id not in theirs]
+    return (
+        *kept,
+        *(replace(one, deny=tuple(dict.fromkeys((*denied.get(one.id, ()), *one.deny)))) for one in project),
+    )
+
+
 def _profiles(user: Mapping[str, Profile], project: Mapping[str, Profile]) -> dict[str, Profile]:
     merged = dict(user)
     for name, theirs in project.items():
@@ -123,6 +137,7 @@ def _withheld(config: Config, kept: set[str]) -> tuple[str, ...]:
         *(_reason(tool.where, f"tool {tool.name}") for tool in config.tools),
         *(_reason(tool.where, f"virtual tool {tool.name}") for tool in config.virtual_tools),
         *(_reason(profile.where, f"profile {name}") for name, profile in config.profiles.items()),
+        *(_reason(server.where, f"server {server.id}") for server in config.mcp_servers),
         *(_at(config, ("grades", tool), f"grade of {tool}") for tool in config.grades),
         *(_at(config, ("host_tool_configs", stem), f"settings of {stem}") for stem in config.host_tool_configs),
         *(_at(config, tuple(key.split(".")), key) for key in sorted(config.given - kept)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..limits import Limits
+from ..servers import ServerSpec
 from ..spec import Grade
 from ..tables import ToolTable
 
@@ -54,6 +55,7 @@ class Config:
     file: the project's file, None when there is none. folder: where its relative paths start.
     trusted: False for a found file that nobody has trusted; `withheld` then says what of it is not in force, and why.
     host_tool_configs: by library stem, variables put in. grades: by `source::tool`.
+    mcp_servers: [mcp_servers.<id>], in file order. host_configs: files of other hosts to take servers from, absolute.
     given: dotted names of the single settings that were written, so that a default is told from a choice.
     where: `file:line` by dotted key. secrets: values to mask wherever they turn up.
     """
@@ -69,6 +71,8 @@ class Config:
     host_tool_configs: Mapping[str, Mapping[str, Any]] = field(
         default_factory=lambda: dict[str, Mapping[str, Any]](), repr=False
     )
+    mcp_servers: tuple[ServerSpec, ...] = ()
+    host_configs: tuple[Path, ...] = ()
     grades: Mapping[str, Grade] = field(default_factory=lambda: dict[str, Grade]())
     policy: PolicyTable = field(default_factory=PolicyTable)
     limits: Limits = field(default_factory=Limits)
