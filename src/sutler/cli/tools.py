@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..ranking import ranked
 from ..schema.stubs import signature
 from .context import Cli
 from .exits import OK
-from .find import at_each_level, find, graded_where, library_line, library_of, ranked, row_of_policy, troubles
+from .find import at_each_level, find, graded_where, library_line, library_of, row_of_policy, troubles
 from .text import columns, count, summary
 
 if TYPE_CHECKING:
