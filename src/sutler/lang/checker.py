@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from . import rules
+from .batches import announcements
 from .calls import bind
 from .grammar import Grammar
 from .levels import ENGINE_BUILTINS, PARALLEL, builtins_for
@@ -18,10 +19,18 @@ from .rewrite import engine_text
 from .uses import Use, Uses, Walker
 
 
-def check(text: str, tools: Mapping[str, ToolSig], *, level: str = "program", params: Iterable[str] = ()) -> Checked:
+def check(
+    text: str,
+    tools: Mapping[str, ToolSig],
+    *,
+    level: str = "program",
+    params: Iterable[str] = (),
+    ahead: bool = False,
+) -> Checked:
     """Check `text` against the tools it may call, by program name, and plan it.
 
     params: names that the run will be given values for. Asks `tools` only for the names that the program holds.
+    ahead: whether the text to run announces calls that may be under way at once (batches.py).
     Raises ValueError for an unknown level, and nothing else whatever the text is.
     """
     builtins_for(level)
@@ -29,7 +38,7 @@ def check(text: str, tools: Mapping[str, ToolSig], *, level: str = "program", pa
     if isinstance(parsed, Problem):
         return Checked(ok=False, errors=(parsed,), text=text)
     try:
-        return _Check(parsed, tools, level, tuple(params)).run()
+        return _Check(parsed, tools, level, tuple(params)).run(ahead)
     except (RecursionError, MemoryError):
         return Checked(ok=False, errors=(too_deep(1),), text=text)
 
@@ -45,7 +54,7 @@ class _Check:
         self.report = Report()
         self.called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
 
-    def run(self) -> Checked:
+    def run(self, ahead: bool) -> Checked:
         source, report = self.source, self.report
         for name in self.params:
             if self.is_tool(name) or name in self.builtins:
@@ -63,7 +72,10 @@ class _Check:
         if not report:
             self.compiles()
         if not report:
-            rewritten = engine_text(source, self.level)
+            more = announcements(source, self.reads) if ahead else []
+            rewritten = engine_text(source, self.level, more)
+            if more and isinstance(rewritten, Problem):
+                rewritten = engine_text(source, self.level)
             if isinstance(rewritten, Problem):
                 report.add(rewritten)
             else:
@@ -84,6 +96,9 @@ class _Check:
     def is_tool(self, name: str) -> bool:
         """The engine never asks for a name that it knows itself, so such a name is no tool here either."""
         return name not in ENGINE_BUILTINS and name != PARALLEL and name in self.tools
+
+    def reads(self, name: str) -> bool:
+        return self.is_tool(name) and self.signature(name).read_only
 
     def known(self, name: str) -> bool:
         return name in self.builtins or self.is_tool(name) or (name == "__name__" and self.level != "calls")

@@ -7,6 +7,7 @@ It has no str.lower as a value and no format_map. `parallel([...])` runs in orde
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from .levels import PARALLEL
 from .model import Problem
@@ -18,9 +19,12 @@ _NOT_A_METHOD = frozenset(("__name__", "maketrans"))
 Edit = tuple[int, int, int, str]  # line from 1, byte, bytes to drop, text to put there
 
 
-def engine_text(source: Source, level: str) -> str | Problem:
-    """What to feed the engine, or the problem of an idiom that stands where it cannot be spelled out."""
-    edits: list[Edit] = []
+def engine_text(source: Source, level: str, more: Sequence[Edit] = ()) -> str | Problem:
+    """What to feed the engine, or the problem of an idiom that stands where it cannot be spelled out.
+
+    more: edits to make beside its own.
+    """
+    edits: list[Edit] = list(more)
     within = {
         id(inner) for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr) for inner in ast.walk(node)
     }

@@ -24,9 +24,13 @@ class Known:
 
 
 class Checks:
-    """The last verdicts on one inventory; another inventory starts anew."""
+    """The last verdicts on one inventory; another inventory starts anew.
 
-    def __init__(self) -> None:
+    ahead: whether reads that do not depend on each other may be under way at once.
+    """
+
+    def __init__(self, *, ahead: bool = True) -> None:
+        self.ahead = ahead
         self._inventory: Inventory | None = None
         self._known: OrderedDict[tuple[str, str, tuple[str, ...]], Known] = OrderedDict()
         self._lock = threading.Lock()
@@ -41,7 +45,7 @@ class Checks:
             if known is not None:
                 self._known.move_to_end(key)
                 return known
-        checked = check_program(text, inventory, level=level, params=params)
+        checked = check_program(text, inventory, level=level, params=params, ahead=self.ahead)
         known = Known(checked, top_level_names(checked.text, without=params) if checked.ok else ())
         with self._lock:
             if self._inventory is inventory:

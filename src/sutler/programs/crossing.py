@@ -12,12 +12,19 @@ import ast
 from collections.abc import Collection
 
 from ..lang import Problem
+from ..lang.batches import AHEAD, TAKEN
 from ..lang.parse import parse
 from ..lang.rewrite import Edit, apply, stands
 
 GUARD = "__guard__"
+BATCH = "__batch__"
+"""The host's name for "these calls are coming": `__batch__([(tool, line, args, kwargs), ...])`."""
 MOST_ITEMS = 1_000_000
 MOST_ODD_KEYS = 1_000
+MOST_AHEAD = 10_000  # calls announced at once
+ROOM_AHEAD = 1_000_000  # characters and items in all their arguments; what is beyond runs in order
+
+_VIEWS = ("<class 'dict_keys'>", "<class 'dict_values'>", "<class 'dict_items'>", "<class 'collections.deque'>")
 
 PRELUDE = f"""\
 __huge__ = 10 ** 4300
@@ -77,7 +84,56 @@ def {GUARD}(value, shown=False):
                 waiting.append(item)
     return value
 """
-PRELUDE_LINES = PRELUDE.count("\n")
+
+# Only in front of programs that announce calls (lang/batches.py). Working the arguments out may fail; the program then
+# meets that failure itself, at its place and after the calls that come before. What is used up by being looked at is
+# not looked at. `__live__`: a batch may be open on the host's side, and must be closed before the next such place.
+PRELUDE_AHEAD = f"""\
+__live__ = []
+def __room__(value, most):
+    waiting = [value]
+    size = 0
+    while waiting and size <= most:
+        box = waiting.pop()
+        size = size + 1
+        if isinstance(box, (str, bytes)):
+            size = size + len(box)
+        elif isinstance(box, (list, tuple, set, frozenset, dict)):
+            size = size + len(box)
+            if size <= most:
+                waiting.extend(box)
+                if isinstance(box, dict):
+                    waiting.extend(box.values())
+    return size
+def {AHEAD}(items, collect):
+    found = []
+    room = [{ROOM_AHEAD}]
+    def put(name, line, args, kwargs):
+        for value in args + tuple(kwargs.values()):
+            room[0] = room[0] - __room__(value, room[0])
+            if room[0] < 0 or len(found) == {MOST_AHEAD}:
+                raise ValueError('too much to announce at once')
+        args = tuple([{GUARD}(value) for value in args])
+        found.append((name, line, args, {{key: {GUARD}(value) for key, value in kwargs.items()}}))
+    kind = repr(type(items))
+    if items is None or isinstance(items, (list, tuple, str, dict, range, set, frozenset)) or kind in {_VIEWS}:
+        try:
+            collect(put, items)
+        except Exception:
+            pass
+    if len(found) > 1:
+        __live__.append(1)
+        {BATCH}(found)
+    elif __live__:
+        __live__.clear()
+        {BATCH}([])
+    return items
+"""
+
+
+def prelude_of(text: str) -> str:
+    """What stands in front of a guarded program."""
+    return PRELUDE + PRELUDE_AHEAD if AHEAD in text else PRELUDE
 
 
 def guarded(text: str, tools: Collection[str]) -> str | Problem:
@@ -88,7 +144,7 @@ def guarded(text: str, tools: Collection[str]) -> str | Problem:
     within = {id(part) for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     edits: list[Edit] = []
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in tools:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.removeprefix(TAKEN) in tools:
             found = _arguments(node)
             if found and id(node) in within and not stands(node, source):
                 shown = source.segment(node)

@@ -31,7 +31,7 @@ from pydantic_monty import (
 )
 
 from ..errors import ClosedError, SutlerError
-from .crossing import GUARD, PRELUDE, PRELUDE_LINES
+from .crossing import GUARD, prelude_of
 from .slots import MAX_DEPTH, TOP_LEVEL_RUNS
 from .steps import Call, Done, ProgramFailed
 
@@ -99,6 +99,8 @@ class Session:
 
     def __init__(self, text: str, *, shown: str, compute_seconds: float, memory_mb: int, output_bytes: int) -> None:
         """`text` is what runs, `shown` the same lines as their author wrote them."""
+        self._prelude = prelude_of(text)
+        self._prelude_lines = self._prelude.count("\n")
         self._text = text
         self._shown = shown.split("\n")
         self._limits = {
@@ -125,7 +127,7 @@ class Session:
         session = self._open()
         try:
             return self._step(
-                session.feed_start(PRELUDE + self._text, inputs=dict(inputs), print_callback=self._prints)
+                session.feed_start(self._prelude + self._text, inputs=dict(inputs), print_callback=self._prints)
             )
         except MontyError as error:
             raise self._failed(error) from None
@@ -238,9 +240,9 @@ class Session:
 
     def _line(self, offset: int) -> int:
         if self._starts is None:
-            whole = (PRELUDE + self._text).encode("utf-8", "replace")
+            whole = (self._prelude + self._text).encode("utf-8", "replace")
             self._starts = [0, *accumulate(len(line) for line in whole.splitlines(keepends=True))]
-        return max(1, bisect_right(self._starts, offset) - PRELUDE_LINES)
+        return max(1, bisect_right(self._starts, offset) - self._prelude_lines)
 
     def _failed(self, error: MontyError) -> ProgramFailed:
         if isinstance(error, MontyCrashedError):
@@ -248,7 +250,8 @@ class Session:
         message = str(error)
         line, trace = None, message
         if isinstance(error, MontyRuntimeError | MontySyntaxError):
-            places = [frame.line - PRELUDE_LINES for frame in error.traceback() if frame.line > PRELUDE_LINES]
+            before = self._prelude_lines
+            places = [frame.line - before for frame in error.traceback() if frame.line > before]
             line = places[0] if places else None
             message = error.display("msg")
             trace = self._shorten(places, error.display("type-msg"))

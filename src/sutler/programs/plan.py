@@ -41,18 +41,22 @@ class PlannedProgram:
         return self.ok
 
 
-def check_program(text: str, inventory: Inventory, *, level: str, params: Iterable[str]) -> Checked:
+def check_program(text: str, inventory: Inventory, *, level: str, params: Iterable[str], ahead: bool = True) -> Checked:
     """The check alone, against one inventory; `text` is then what to run, with every way out guarded.
 
+    ahead: whether reads that do not depend on each other may be under way at once (PRG-08).
     Raises ValueError only for an unknown level.
     """
-    checked = check(text, Signatures(inventory), level=level, params=params)
+    params = tuple(params)
+    checked = check(text, Signatures(inventory), level=level, params=params, ahead=ahead)
     if not checked.ok:
         return checked
     safe = guarded(checked.text, checked.tools)
-    if isinstance(safe, Problem):
-        return replace(checked, ok=False, errors=(safe,))
-    return replace(checked, text=safe)
+    if not isinstance(safe, Problem):
+        return replace(checked, text=safe)
+    if ahead:  # what is announced makes a text longer and deeper; it may be too much only for that
+        return check_program(text, inventory, level=level, params=params, ahead=False)
+    return replace(checked, ok=False, errors=(safe,))
 
 
 def plan_program(

@@ -52,7 +52,7 @@ class Calls:
         if ticket.error is not None:
             return self.refused(ticket)
         try:
-            future = self._start(ticket)
+            future = self.start(ticket)
         except ToolCallError as error:
             ticket.error = error
             return self.refused(ticket)
@@ -96,7 +96,7 @@ class Calls:
             if tool.place not in _LOOP_PLACES and places.here(ticket):
                 performed = pipeline.perform(ticket)
             else:
-                future = self._start(ticket)
+                future = self.start(ticket)
                 performed = wait(ticket, future)
         except ToolCallError as error:
             performed = (None, error)
@@ -110,7 +110,7 @@ class Calls:
             raise
         return pipeline.complete(ticket, performed) if ticket.claim() else None
 
-    def _start(self, ticket: Ticket) -> Future[Performed]:
+    def start(self, ticket: Ticket) -> Future[Performed]:
         """Sets the call going where it belongs."""
         core, tool = self.core, ticket.tool
         assert tool is not None

@@ -9,12 +9,16 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import LimitExceeded
 from ..inventory import Inventory
 from ..spec import TraceEntry
 from ..store import StepRecord
 from ..workspace.watchdog import Deadline
+
+if TYPE_CHECKING:
+    from .batches import Batch
 
 
 class CallBudget:
@@ -34,7 +38,10 @@ class CallBudget:
 
 @dataclass(slots=True, kw_only=True)
 class RunState:
-    """One program's run while it goes on. Nested runs share `budget` and `deadline` with their parent."""
+    """One program's run while it goes on. Nested runs share `budget` and `deadline` with their parent.
+
+    batch: its calls that are under way at once, if any.
+    """
 
     run_id: str
     depth: int
@@ -46,6 +53,7 @@ class RunState:
     held: frozenset[str] = frozenset()  # names of a stored run whose tools are not what they were
     trace: list[TraceEntry | StepRecord] = field(default_factory=lambda: list[TraceEntry | StepRecord]())
     steps: int = 0
+    batch: Batch | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_step(self) -> int:

@@ -13,6 +13,7 @@ import inspect
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,13 +44,24 @@ class Pipeline:
         self._core = core
 
     def open(self, ticket: Ticket) -> None:
+        """Lookup, bind, decide. The first failure is left in ticket.error, but for a limit of the run."""
+        self.count(ticket)
+        self.decide(ticket)
+
+    def count(self, ticket: Ticket) -> None:
+        """The call takes its place in the run, and is one of those it may make. Raises LimitExceeded."""
+        run = ticket.run
+        if run is not None:
+            ticket.step = run.next_step()
+            if ticket.call is not None:  # it was decided first
+                ticket.call = replace(ticket.call, step=ticket.step)
+            run.budget.spend()
+
+    def decide(self, ticket: Ticket) -> None:
         """Lookup, bind, decide. The first failure is left in ticket.error."""
         core = self._core
         try:
             run = ticket.run
-            if run is not None:
-                ticket.step = run.next_step()
-                run.budget.spend()
             row = ticket.row
             if row is None:
                 row = (run.inventory if run is not None else core.inventory()).find(ticket.name)
@@ -207,6 +219,7 @@ class Pipeline:
         core = self._core
         read = interpret(value, ticket.spec, root=core.workspace.root)
         size = core.check_output(read[0].output, "the result")
+        ticket.size = size
         ticket.large, ticket.sizable = size > MODEL_SEES, size > TRACE_SHOWS
         return read
 

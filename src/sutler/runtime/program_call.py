@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..errors import ApprovalPending, ToolCallError, ToolDenied, ToolUnavailable
+from ..lang.batches import TAKEN
 from ..programs.driver import Answer
 from ..programs.signatures import program_row
 from ..programs.steps import Call
@@ -17,18 +18,19 @@ from .ticket import Ticket
 
 def open_call(calls: Calls, call: Call, run: RunState) -> ProgramCall:
     """One call of a program, ready to be driven. Raises LimitExceeded when the run has no calls left."""
+    name = call.name.removeprefix(TAKEN)
     ticket = Ticket(
-        call.name,
+        name,
         (call.args, call.kwargs),
         run=run,
         parent=current_frame.get(),
         host=calls.core.host_context,
         program=True,
         line=call.line,
-        row=program_row(run.inventory, call.name),
+        row=program_row(run.inventory, name),
     )
     calls.pipeline.open(ticket)
-    if call.name in run.held and ticket.error is None:
+    if name in run.held and ticket.error is None:
         ticket.error = ToolUnavailable(f"{ticket.name} is not what it was when this run was stored; start the run anew")
     return ProgramCall(calls, ticket)
 
@@ -90,11 +92,14 @@ class ProgramCall:
         return self._answer(self._calls.pipeline.complete(ticket, (None, error)))
 
     def _answer(self, result: ToolResult | None) -> Answer | None:
-        if result is None:
-            return None
-        if result.error is None:
-            return Answer(self._ticket.value)
-        return Answer(raises=_exception_for(result), message=result.error.message)
+        return answer_of(self._ticket, result) if result is not None else None
+
+
+def answer_of(ticket: Ticket, result: ToolResult) -> Answer:
+    """What the program gets of a call's result."""
+    if result.error is None:
+        return Answer(ticket.value)
+    return Answer(raises=_exception_for(result), message=result.error.message)
 
 
 def _exception_for(result: ToolResult) -> str:

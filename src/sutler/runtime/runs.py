@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ..errors import LimitExceeded, SutlerError
+from ..errors import LimitExceeded, SutlerError, ToolTimeout
 from ..lang import Checked
 from ..limits import Limits
 from ..programs.checks import Checks
@@ -24,9 +24,9 @@ from ..results import to_plain
 from ..spec import Grade, RunError, RunResult, ToolSpec
 from ..store import RunRecord
 from ..workspace.watchdog import Deadline
+from .batches import open_step
 from .events import Event, tell
 from .frames import CallBudget, Frame, RunState, current_frame
-from .program_call import open_call
 from .resume import PersonsAnswer, restore, settle, waiting_run
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Runs:
         self._core = core
         self._going: dict[str, Going] = {}
         self._lock = threading.Lock()
-        self._checks = Checks()
+        self.checks = Checks()
 
     def check(self, text: str, level: str, params: Sequence[str]) -> Checked:
-        return self._checks.of(text, self._core.program_inventory(), level, params).checked
+        return self.checks.of(text, self._core.program_inventory(), level, params).checked
 
     def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
         return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
@@ -156,7 +156,7 @@ class Runs:
         if parent is not None and parent.owner is not core:
             parent = None
         inventory = core.program_inventory()
-        known = self._checks.of(text, inventory, level, tuple(params))
+        known = self.checks.of(text, inventory, level, tuple(params))
         checked = known.checked
         if not checked.ok:
             return self._rejected(run_id, text, params, level, checked)
@@ -222,7 +222,7 @@ class Runs:
         )
         going.driver = driver = Driver(
             session,
-            begin=lambda call: open_call(core.calls, call, state),
+            begin=lambda call: open_step(core.calls, call, state),
             spawn=core.threads.submit,
             abandon=core.threads.abandon,
             deadline=state.deadline,
@@ -239,6 +239,8 @@ class Runs:
 
     def _ended(self, going: Going, ended: Ended) -> RunResult:
         core, state = self._core, going.state
+        if state.batch is not None:
+            state.batch.stop(ToolTimeout("the run ended before this call did"))
         output, error, status = ended.output, ended.error, ended.status
         variables: dict[str, Any] = {}
         try:

@@ -49,6 +49,7 @@ class Ticket:
         "row",
         "run",
         "sizable",
+        "size",
         "stdout",
         "step",
         "tool",
@@ -87,6 +88,7 @@ class Ticket:
         self.stdout = ""
         self.large = False  # more than a model is shown at once
         self.sizable = False  # more than a trace can hold as it is
+        self.size = 0  # of the output in bytes, about
         self.value: Any = None  # what a program gets of the result
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None

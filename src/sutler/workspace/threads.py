@@ -85,6 +85,11 @@ class WorkspaceThreads:
         runner: _Runner | None = getattr(_here, "runner", None)
         return runner is not None and runner.pool is self
 
+    @property
+    def scarce(self) -> bool:
+        """Whether the process is near its 1,000 threads: who can do without a further one should."""
+        return _total.count > MOST_THREADS - 100
+
     def submit_async(self, fn: Callable[[], Awaitable[T]]) -> Future[T]:
         """Call `fn` on the workspace's loop and await what it gives. Cancelling the future cancels the task."""
         return self._loop_thread().submit(fn)
