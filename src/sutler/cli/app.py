@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import call, doctor, init, program, runs, tools, trusting
+from . import call, doctor, init, program, runs, serve, tools, trusting
 from .context import Cli, Given
 from .report import report
 
@@ -209,5 +209,14 @@ _runs = _add_group(
 )
 _add(_runs, "list", runs.list_runs, "  sutler runs list --limit 5 --status failed\n  sutler runs list --calls")
 _add(_runs, "show", runs.show, "  sutler runs show 4f1c0a9be210\n  sutler runs show 4f1c --json")
+_add(
+    app,
+    "serve",
+    serve.serve,
+    """\
+  sutler serve
+  sutler serve --mode program --pin tool_count_words
+  sutler serve --http --port 8765""",
+)
 _add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust ../other --yes")
 _add(app, "doctor", doctor.doctor, "  sutler doctor\n  sutler doctor --json")

@@ -116,9 +116,7 @@ class Cli:
         """
         from ..runtime import SyncRuntime
 
-        config = config or self.config()
-        if not config.trusted and not quiet:
-            self._tell_untrusted(config)
+        options = self.options(quiet=quiet, profile=profile, config=config)
         if runs:
             from .progress import Progress
 
@@ -126,16 +124,27 @@ class Cli:
         approval = self._approval() if runs and asks else None
         self._asks = approval is not None
         runtime = SyncRuntime(
-            config=config,
-            workspace=self.workspace(config),
-            policy=self.given.policy,
-            profile=profile,
-            store=self.store_path(),
+            **options,
             confirm_handler=approval,
             on_event=self.progress.heard if self.progress is not None else None,
         )
         self._runtime = runtime
         return runtime.open()
+
+    def options(
+        self, *, quiet: bool = False, profile: str | None = None, config: Config | None = None
+    ) -> dict[str, Any]:
+        """The keywords of a runtime of this command, but for those by which it speaks to a person."""
+        config = config or self.config()
+        if not config.trusted and not quiet:
+            self._tell_untrusted(config)
+        return {
+            "config": config,
+            "workspace": self.workspace(config),
+            "policy": self.given.policy,
+            "profile": profile,
+            "store": self.store_path(),
+        }
 
     def hush(self) -> None:
         """Nothing moves on the terminal any more."""

@@ -29,6 +29,11 @@ class Out:
             self._stream = io.TextIOWrapper(own, encoding=encoding, errors="backslashreplace", newline="\n")
         self.person = self._stream.isatty()
 
+    def fileno(self) -> int:
+        """The descriptor of the answer, for a face that speaks a protocol there instead."""
+        self._stream.flush()
+        return self._stream.fileno()
+
     def line(self, text: str = "") -> None:
         """A line of our own words, which may quote a tool's, as part of the answer."""
         self._write(f"{visible(text)}\n")

@@ -1,0 +1,169 @@
+"""One request of a client that a tool or program works for, and the person behind that client (MCP-14).
+
+In the handshake era a question is a request of ours to the client (elicitation/create). In the modern one a server may
+send none: it answers with `input_required`, and the client sends its request again with the person's answer. The call
+meanwhile waits where it stands. A client that cannot ask its person is never asked: the answer is no, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+Context = ServerRequestContext[Any, Any]
+Wire = dict[str, Any]
+Form = dict[str, Any]  # the restricted JSON Schema of an elicitation
+Action = Literal["accept", "decline", "cancel", "unasked"]
+
+current: ContextVar[Exchange | None] = ContextVar("sutler_exchange", default=None)
+
+_BACKLOG: Final = 64  # progress that is waiting to be sent; more of it would only be late
+_STEP: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the person said to a form. action `unasked`: the client cannot ask, `why` says in words."""
+
+    action: Action
+    values: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A form that waits for the person, in the modern era."""
+
+    request: ElicitRequest
+    reply: asyncio.Future[Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    text: str
+    fraction: float | None
+
+
+class Exchange:
+    """One tools/call from its first request to its result. Made and used on the server's loop, but for `progress`."""
+
+    def __init__(self, context: Context, work: Callable[[Exchange], Coroutine[Any, Any, Wire]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._context = context
+        self._inbox: asyncio.Queue[_Progress | Question | None] = asyncio.Queue()
+        self._asking = asyncio.Lock()
+        self._sent = 0.0
+        self._backlog = 0
+        own = contextvars.copy_context()
+        own.run(current.set, self)
+        self.task = self._loop.create_task(work(self), context=own)
+        self.task.add_done_callback(self._ended)
+
+    @property
+    def modern(self) -> bool:
+        return self._context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def turn(self, context: Context) -> Wire | Question:
+        """Serves one request of the client until there is a result, or a question that the client must answer first.
+
+        Cancelling it cancels the work.
+        """
+        self._context = context
+        try:
+            while True:
+                item = await self._inbox.get()
+                if isinstance(item, _Progress):
+                    await self._send(item)
+                elif item is not None:
+                    if not item.reply.done():
+                        return item
+                elif self.task.cancelled():
+                    raise MCPError(code=-32000, message="the server is closing")
+                else:
+                    return self.task.result()
+        except asyncio.CancelledError:
+            self.task.cancel()
+            raise
+
+    def _ended(self, task: asyncio.Task[Wire]) -> None:
+        if not task.cancelled():
+            task.exception()  # read here, for nobody may be left to read it
+        self._inbox.put_nowait(None)
+
+    # ------------------------------------------------------------------ progress
+
+    def progress(self, text: str, fraction: float | None = None) -> None:
+        """From any thread: what the tool says of how far it is."""
+        if "progressToken" not in ((self._context.params or {}).get("_meta") or {}):
+            return
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._note, _Progress(text, fraction))
+
+    def _note(self, item: _Progress) -> None:
+        if self._backlog < _BACKLOG:
+            self._backlog += 1
+            self._inbox.put_nowait(item)
+
+    async def _send(self, item: _Progress) -> None:
+        """As the protocol wants it: each number above the last. Without a share done it is the count of messages."""
+        self._backlog -= 1
+        if item.fraction is None or not 0 <= item.fraction <= 1:
+            self._sent, total = (self._sent + _STEP, 1.0) if 0 < self._sent < 1 else (self._sent + 1, None)
+        else:
+            self._sent, total = max(item.fraction, self._sent + _STEP), 1.0
+        await self._context.session.report_progress(self._sent, total, item.text or None)
+
+    # ------------------------------------------------------------------ the person
+
+    @property
+    def unaskable(self) -> str:
+        """Why this client cannot ask its person, or ""."""
+        if not _takes_forms(self._context.session.client_capabilities):
+            return "the MCP client cannot ask its user (it declares no form elicitation)"
+        if not self.modern and not self._context.session.can_send_request:
+            return "this connection has no way to ask the MCP client's user"
+        return ""
+
+    async def ask(self, message: str, form: Form) -> Reply:
+        """Puts a form before the person; one at a time."""
+        why = self.unaskable
+        if why:
+            return Reply(action="unasked", why=why)
+        async with self._asking:
+            params = ElicitRequestFormParams(message=message, requested_schema=form)
+            if not self.modern:
+                return await self._push(params)
+            question = Question(request=ElicitRequest(params=params), reply=self._loop.create_future())
+            self._inbox.put_nowait(question)
+            return await question.reply
+
+    async def _push(self, params: ElicitRequestFormParams) -> Reply:
+        context = self._context
+        try:
+            result = await context.session.elicit_form(
+                params.message, params.requested_schema, related_request_id=context.request_id
+            )
+        except (MCPError, ValidationError) as error:
+            return Reply(action="unasked", why=f"the MCP client could not ask its user: {error}")
+        return reply_of(result)
+
+
+def reply_of(result: ElicitResult) -> Reply:
+    return Reply(action=result.action, values=result.content or {})
+
+
+def _takes_forms(capabilities: ClientCapabilities | None) -> bool:
+    """An elicitation capability that names no mode means forms."""
+    asks = capabilities.elicitation if capabilities is not None else None
+    return asks is not None and (asks.form is not None or asks.url is None)

@@ -1,0 +1,238 @@
+"""The server itself, over any transport: what a client asks, answered from a runtime (SRV-01, SRV-02)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Literal
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from .. import __version__
+from ..errors import ClosedError, ToolNotFound
+from ..inventory import Inventory, Row
+from ..runtime import Event, Runtime
+from .asking import Context, Exchange, Question, Wire, current
+from .listing import Listed, Listing, make_listing
+from .outcome import of_call
+from .parked import Parked
+from .programs import INSTRUCTIONS, Programs, own_tools
+
+Mode = Literal["flat", "program"]
+
+_log = logging.getLogger("sutler.server")
+_LOOK = 1.0  # seconds between two looks at whether the tools are still those that clients were told of
+_TELL = 5.0  # seconds that a client may take to be told that they are not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How the tools are offered. pinned: in program mode, tools that are listed beside the three, by any name."""
+
+    mode: Mode = "flat"
+    pinned: Sequence[str] = ()
+
+
+class Hearing:
+    """Hears the runtime's events and tells each to the exchange that its call belongs to."""
+
+    def __init__(self) -> None:
+        self._exchanges: dict[str, Exchange] = {}
+
+    def __call__(self, event: Event) -> None:
+        """From whichever thread the thing happened on. A call is known by where it was started: a tool may report
+        its progress from a thread of its own, which carries no context."""
+        match event.kind:
+            case "call_started":
+                exchange = current.get()
+                if exchange is not None:
+                    self._exchanges[event.call_id] = exchange
+                    if event.run_id is not None:
+                        exchange.progress(f"calls {event.tool}")
+            case "progress":
+                exchange = self._exchanges.get(event.call_id)
+                if exchange is not None:
+                    fraction = event.data.get("fraction")
+                    share = float(fraction) if isinstance(fraction, int | float) and event.run_id is None else None
+                    exchange.progress(str(event.data.get("text") or ""), share)
+            case "call_finished":
+                self._exchanges.pop(event.call_id, None)
+            case _:
+                pass
+
+
+class Face:
+    """One runtime as one MCP server. Used on the loop that opened the runtime."""
+
+    def __init__(self, runtime: Runtime, shape: Shape) -> None:
+        self._runtime = runtime
+        self._shape = shape
+        self._programs = Programs(runtime) if shape.mode == "program" else None
+        self._parked = Parked()
+        self._exchanges: set[Exchange] = set()
+        self._connections: set[Connection] = set()
+        self._telling: set[asyncio.Task[None]] = set()
+        self._listing: tuple[Inventory, Listing] | None = None
+        self._looking = asyncio.Lock()
+        self._bus = InMemorySubscriptionBus()
+        self._listen = ListenHandler(self._bus)
+        self.server: Server[Any] = _Server(
+            "sutler",
+            version=__version__,
+            title="Sutler",
+            instructions=INSTRUCTIONS if self._programs is not None else None,
+            get_tool_input_schema=self._input_schema,
+            on_subscriptions_listen=self._listen,
+        )
+        # registered so that results go out as the wire has them, with all that an upstream server said
+        self.server.add_request_handler("tools/list", types.PaginatedRequestParams, self._list_tools)
+        self.server.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
+        self.server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self._client_is_there
+        )
+
+    # ------------------------------------------------------------------ the tools
+
+    async def listing(self) -> Listing:
+        """The tools as they are now. Clients are told when they are not those they were."""
+        async with self._looking:
+            inventory = await asyncio.to_thread(self._runtime.core.program_inventory)
+            known = self._listing
+            if known is not None and known[0] is inventory:
+                return known[1]
+            listing = self._make(inventory)
+            if known is not None and listing.same_as(known[1]):
+                self._listing = (inventory, listing)
+                return listing
+            self._listing = (inventory, listing)
+        if known is not None:
+            await self._tell_changed()
+        return listing
+
+    def _make(self, inventory: Inventory) -> Listing:
+        if self._programs is None:
+            return make_listing(list(inventory.tools.values()))
+        pinned: list[Row] = []
+        for name in self._shape.pinned:
+            row = inventory.tools.get(name) or _found(inventory, name)
+            if row is not None and row not in pinned:
+                pinned.append(row)
+        return make_listing(pinned, own_tools())
+
+    async def watch(self) -> None:
+        """Looks at the tools from time to time, for as long as it is not cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            try:
+                await self.listing()
+            except ClosedError:
+                return
+            except Exception:
+                _log.exception("looking at the tools failed")
+
+    async def _tell_changed(self) -> None:
+        """Handshake-era clients get a notification, the others whatever they subscribed to."""
+        await self._bus.publish(ToolsListChanged())
+        for connection in list(self._connections):
+            task = asyncio.create_task(_tell(connection))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    def _input_schema(self, name: str) -> dict[str, Any] | None:
+        """For the SDK's check of headers that mirror arguments."""
+        tool = self._listing[1].tools.get(name) if self._listing is not None else None
+        return tool.definitions[True]["inputSchema"] if tool is not None else None
+
+    # ------------------------------------------------------------------ what clients ask
+
+    async def _client_is_there(self, context: Context, params: types.NotificationParams) -> None:
+        del params
+        connection: Connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # nothing else names a client
+        self._connections.add(connection)
+        connection.exit_stack.callback(self._connections.discard, connection)
+
+    async def _list_tools(self, context: Context, params: types.PaginatedRequestParams) -> Wire:
+        if params.cursor is not None:
+            raise MCPError(code=types.INVALID_PARAMS, message="there is one page of tools, and no such cursor")
+        modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        tools = (await self.listing()).definitions(modern=modern)
+        return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        if params.request_state is not None:
+            exchange = self._parked.take(params)
+        else:
+            tool = await self._tool(params.name)
+            exchange = Exchange(context, partial(self._work, tool=tool, arguments=params.arguments or {}))
+            self._exchanges.add(exchange)
+            exchange.task.add_done_callback(lambda _: self._exchanges.discard(exchange))
+        outcome = await exchange.turn(context)
+        return self._parked.put(exchange, outcome, params) if isinstance(outcome, Question) else outcome
+
+    async def _tool(self, name: str) -> Listed:
+        known = self._listing[1] if self._listing is not None else None
+        tool = known.tools.get(name) if known is not None else None
+        if tool is None:
+            listing = await self.listing()
+            tool = listing.tools.get(name)
+            if tool is None:
+                near = get_close_matches(name, listing.tools, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {name}{hint}")
+        return tool
+
+    async def _work(self, exchange: Exchange, *, tool: Listed, arguments: dict[str, Any]) -> Wire:
+        if tool.row is None:
+            assert self._programs is not None
+            return await self._programs.call(tool.name, arguments)
+        result = await self._runtime.call(tool.row.spec.qualified, arguments)
+        return of_call(result, tool.contracts[exchange.modern], modern=exchange.modern)
+
+    async def close(self) -> None:
+        """Ends the calls in flight."""
+        self._parked.close()
+        self._listen.close()
+        tasks = [exchange.task for exchange in self._exchanges]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=2.0)
+
+
+class _Server(Server[Any]):
+    """Says of itself, on every transport, that its list of tools changes."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+async def _tell(connection: Connection) -> None:
+    try:
+        async with asyncio.timeout(_TELL):
+            await connection.send_tool_list_changed()
+    except TimeoutError:
+        _log.warning("a client did not take the news that the tools have changed")
+
+
+def _found(inventory: Inventory, name: str) -> Row | None:
+    """A pinned tool by any name; one that is not there now may come yet."""
+    try:
+        return inventory.find(name)
+    except ToolNotFound:
+        return None

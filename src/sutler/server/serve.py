@@ -1,0 +1,91 @@
+"""From a runtime's keywords to a running server, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ..runtime import Runtime
+from .face import Face, Hearing, Shape
+from .http import Door, serve_http
+from .person import Person
+from .stdio import streams
+
+_log = logging.getLogger("sutler.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stdio:
+    """The protocol on two descriptors that nothing else of the process has."""
+
+    read: int
+    write: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Http:
+    """The protocol over HTTP on a socket that listens."""
+
+    listening: socket.socket
+    door: Door
+
+
+def serve(
+    options: Mapping[str, Any],
+    shape: Shape,
+    transport: Stdio | Http,
+    ready: Callable[[Runtime, int], None],
+) -> tuple[str, ...]:
+    """Opens a Runtime with these keywords, serves it and closes it. Returns what did not end, in words.
+
+    ready(runtime, tools) is called when clients may come; what it raises ends the server.
+    """
+    return asyncio.run(_serve(options, shape, transport, ready))
+
+
+async def _serve(
+    options: Mapping[str, Any], shape: Shape, transport: Stdio | Http, ready: Callable[[Runtime, int], None]
+) -> tuple[str, ...]:
+    person = Person(shared=isinstance(transport, Http))
+    runtime = Runtime(
+        **options, confirm_handler=person.confirm, user_interaction_handler=person.interact, on_event=Hearing()
+    )
+    await runtime.open()
+    try:
+        face = Face(runtime, shape)
+        listing = await face.listing()
+        ready(runtime, len(listing.tools))
+        watching = asyncio.create_task(face.watch())
+        try:
+            await _until_told(_run(face, transport))
+        finally:
+            watching.cancel()
+            await face.close()
+    finally:
+        left = await runtime.close()
+    return left
+
+
+async def _run(face: Face, transport: Stdio | Http) -> None:
+    if isinstance(transport, Http):
+        await serve_http(face.server, transport.door, transport.listening)
+        return
+    async with streams(transport.read, transport.write) as (read, write):
+        await face.server.run(read, write, face.server.create_initialization_options())
+
+
+async def _until_told(work: Any) -> None:
+    """Awaits the work, or a signal that asks the process to end."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError, ValueError):  # Windows; not the main thread
+            loop.add_signal_handler(number, task.cancel)
+    with suppress(asyncio.CancelledError):
+        await task
