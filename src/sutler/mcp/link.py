@@ -1,0 +1,422 @@
+"""What stands between a transport and the SDK's session: every message of one connection passes here, both ways.
+
+It keeps whole answers out of the SDK, whose models lose a page of tools to one bad entry and a result to one block
+they do not know: the session gets a stand-in, the caller of the exchange gets what the server sent. It answers for a
+server that is silent on server/discover, so that the wait for an old server is ours to choose. It takes notifications
+that come in storms before each costs a task. Imports the SDK: to be imported when a server is to be reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, cast
+
+import anyio
+import mcp_types as types
+import pydantic_core
+from mcp.client._transport import TransportStreams
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from .stdio import Child, Framer, Junk, TooLong
+
+for _name in ("mcp", "client"):  # what the SDK logs is told as a reason or a note; unasked it would go to stderr
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+_STAND_IN: Mapping[str, Any] = {"content": [], "isError": True, "resultType": "complete"}
+_LOGS_KEPT = 20
+_FORWARDED = frozenset(
+    (
+        "notifications/cancelled",
+        "notifications/progress",
+        "notifications/subscriptions/acknowledged",
+        "notifications/resources/updated",
+        "notifications/resources/list_changed",
+        "notifications/prompts/list_changed",
+    )
+)
+_ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")')
+_ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpFailure:
+    """An HTTP answer that carries no protocol. status 0: there was none, `network` says why."""
+
+    status: int = 0
+    reason: str = ""
+    network: str = ""
+    sent: bool = True
+    authenticate: str = ""
+    retry_after: float | None = None
+    content_type: str = ""
+    body: str = ""
+
+    def __str__(self) -> str:
+        if not self.status:
+            return self.network
+        said = f"HTTP {self.status} {self.reason}".rstrip()
+        if self.status < 300:
+            said = f"it answers with {self.content_type or 'no content type'} where MCP was expected"
+        if self.authenticate:
+            said += f", WWW-Authenticate: {self.authenticate}"
+        if self.retry_after is not None:
+            said += f", Retry-After: {self.retry_after:g} s"
+        return f"{said}: {self.body}" if self.body else said
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Exchange:
+    """One request of ours and what came of it, MRTR rounds included. Found by context, and by id once it has one.
+
+    sent: some of it may have reached the server. raw: the answer as it came. error: an error of the peer's own making,
+    None for one that was made on this side.
+    """
+
+    method: str
+    tool: str = ""
+    sent: bool = False
+    raw: dict[str, Any] | None = None
+    error: types.ErrorData | None = None
+    failure: HttpFailure | None = None
+    progress: Callable[..., Any] | None = None
+    ask: Callable[[dict[str, Any]], Any] | None = None
+    deadline: asyncio.Timeout | None = None
+    asking: int = 0
+    left: float = 0.0
+    ids: list[types.RequestId] = field(default_factory=lambda: list[types.RequestId]())
+    notes: list[str] = field(default_factory=lambda: list[str]())
+
+
+current: ContextVar[Exchange | None] = ContextVar("sutler_mcp_exchange", default=None)
+
+
+class Link:
+    """One connection. `on_changed`: the server says its tools changed. `on_gone`: it will say nothing more."""
+
+    def __init__(
+        self,
+        *,
+        probe: float | None,
+        on_changed: Callable[[], None],
+        on_gone: Callable[[], None],
+        on_notification: Callable[[str, Mapping[str, Any]], None] | None = None,
+        junk: Junk | None = None,
+    ) -> None:
+        self._probe = probe
+        self._on_changed = on_changed
+        self._on_gone = on_gone
+        self._on_notification = on_notification
+        self._requests: dict[types.RequestId, tuple[str, Exchange | None]] = {}
+        self._in, self.reader = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self._silence: asyncio.TimerHandle | None = None
+        self._silent: types.RequestId | None = None  # the discover request that was answered for the server
+        self._late: dict[str, Any] | None = None  # what the server then said after all
+        self.junk = Junk() if junk is None else junk
+        self.logs: deque[str] = deque(maxlen=_LOGS_KEPT)
+        self.notes: dict[str, None] = {}
+        self.gone = False
+
+    # ------------------------------------------------------------------ to the server
+
+    def outgoing(self, message: types.JSONRPCMessage) -> Exchange | None:
+        """Note what is being asked. The exchange that the request belongs to, if any."""
+        if not isinstance(message, types.JSONRPCRequest):
+            return None
+        exchange = current.get()
+        self._requests[message.id] = (message.method, exchange)
+        if exchange is not None:
+            exchange.ids.append(message.id)
+            exchange.error = exchange.failure = None  # of the request before it
+        if message.method == "server/discover" and self._probe is not None:
+            loop = asyncio.get_running_loop()
+            self._silence = loop.call_later(self._probe, self._answer_discover, message.id)
+        return exchange
+
+    def forget(self, exchange: Exchange) -> None:
+        """Nobody waits for its answers any more."""
+        for one in exchange.ids:
+            self._requests.pop(one, None)
+
+    def in_flight(self) -> list[Exchange]:
+        """The calls that wait for an answer, oldest first."""
+        found = [exchange for method, exchange in self._requests.values() if method == "tools/call"]
+        return [exchange for exchange in found if exchange is not None]
+
+    def _answer_discover(self, request: types.RequestId) -> None:
+        if request in self._requests:
+            self._silent = request
+            self.refuse(request, types.REQUEST_TIMEOUT, "the server is silent on server/discover")
+
+    def refuse(self, request: types.RequestId, code: int, message: str, data: Any = None) -> None:
+        """Answer one of our own requests with an error, in the server's stead."""
+        self._requests.pop(request, None)
+        error = types.ErrorData(code=code, message=message, data=data)
+        self._push(types.JSONRPCError(jsonrpc="2.0", id=request, error=error))
+
+    # ------------------------------------------------------------------ from the server
+
+    def line(self, line: bytes | TooLong) -> None:
+        """One line of a stdio server."""
+        if isinstance(line, TooLong):
+            self._too_long(line)
+            return
+        text = line.strip().removeprefix(b"\xef\xbb\xbf")
+        if not text:
+            return
+        if text[:1] not in (b"{", b"["):
+            self.junk.add(line)
+            return
+        try:
+            held = pydantic_core.from_json(text)
+        except ValueError:
+            try:
+                held = json.loads(text.decode("utf-8", "replace"))
+            except (ValueError, RecursionError):
+                self.junk.add(line)
+                return
+            try:
+                text.decode()
+            except UnicodeDecodeError:
+                self.notes["it wrote bytes that are no UTF-8: they are read as U+FFFD"] = None
+        batch = cast("list[Any]", held) if isinstance(held, list) else [held]  # 2025-03-26 knew batches
+        if not all([self.message(one) for one in batch]):
+            self.junk.add(line)
+
+    def message(self, held: Any) -> bool:
+        """One JSON value. False: it is no message of the protocol, and answers nothing."""
+        try:
+            self.incoming(types.jsonrpc_message_adapter.validate_python(held, by_name=False))
+            return True
+        except ValidationError:
+            pass
+        if not isinstance(held, dict):
+            return False
+        record = cast("dict[str, Any]", held)
+        request = self._known(record.get("id"))
+        if request is None or "method" in record:
+            return False
+        self.refuse(request, types.INTERNAL_ERROR, "the server's answer is no legal JSON-RPC")
+        return True
+
+    def incoming(self, message: types.JSONRPCMessage) -> None:
+        """One message, passed on to the session, kept back, or replaced."""
+        match message:
+            case types.JSONRPCResponse():
+                self._answered(message)
+            case types.JSONRPCError():
+                self._failed(message)
+            case types.JSONRPCNotification():
+                self._told(message)
+            case _:
+                self._push(message)
+
+    def _answered(self, message: types.JSONRPCResponse) -> None:
+        request = self._known(message.id)
+        if request is None:
+            if self._silent is not None and message.id == self._silent:
+                self._late = message.result
+            return
+        method, exchange = self._requests.pop(request)
+        if method == "server/discover" and self._silence is not None:
+            self._silence.cancel()
+        result: Mapping[str, Any] = message.result
+        if method == "tools/list":
+            if exchange is not None and exchange.method == method:
+                exchange.raw = message.result
+            result = _listing_for_session(message.result)
+        elif method == "tools/call" and exchange is not None and result.get("resultType") != "input_required":
+            exchange.raw = message.result
+            result = _STAND_IN
+        self._push(types.JSONRPCResponse(jsonrpc="2.0", id=request, result=dict(result)))
+
+    def _failed(self, message: types.JSONRPCError) -> None:
+        request = self._known(message.id)
+        if request is None:
+            return
+        method, exchange = self._requests.pop(request)
+        error = message.error
+        if method == "initialize" and self._late is not None:
+            # It was slow, not old: the SDK asks again when it is told which versions the server speaks.
+            asked: dict[str, Any] = {
+                "supported": self._late.get("supportedVersions") or [],
+                "requested": types.LATEST_PROTOCOL_VERSION,
+            }
+            error = types.ErrorData(code=types.UNSUPPORTED_PROTOCOL_VERSION, message=error.message, data=asked)
+            self._silent = self._late = self._probe = None
+        if exchange is not None:
+            exchange.error = error
+        self._push(types.JSONRPCError(jsonrpc="2.0", id=request, error=error))
+
+    def _told(self, message: types.JSONRPCNotification) -> None:
+        params = message.params or {}
+        if message.method == "notifications/tools/list_changed":
+            self._on_changed()
+        elif message.method == "notifications/message":
+            self.logs.append(f"{params.get('level', 'info')}: {params.get('data')}"[: _LOGS_KEPT * 50])
+        elif message.method == "notifications/progress":
+            token = self._known(params.get("progressToken"))
+            if token is not None and (exchange := self._requests[token][1]) is not None and exchange.progress:
+                self._push(message)
+            return
+        elif message.method in _FORWARDED:
+            self._push(message)
+        if self._on_notification is not None:
+            self._on_notification(message.method, params)
+
+    def _too_long(self, line: TooLong) -> None:
+        note = f"a line of {line.size:,} bytes is longer than is taken"
+        self.notes[note] = None
+        found = _ID_FIRST.match(line.head) or _ID_LAST.search(line.tail)
+        request = self._known(json.loads(found[1])) if found else None
+        if request is None and len(self._requests) == 1:
+            (request,) = self._requests
+        if request is None:
+            self.junk.add(line.head)
+        else:
+            self.refuse(request, types.INTERNAL_ERROR, f"the answer was dropped: {note}")
+
+    def _known(self, request: Any) -> types.RequestId | None:
+        """The id as we gave it: servers answer 7 with "7"."""
+        if type(request) is str and request not in self._requests and request.isdecimal():
+            request = int(request)
+        return request if type(request) in (int, str) and request in self._requests else None
+
+    def _push(self, message: types.JSONRPCMessage) -> None:
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._in.send_nowait(SessionMessage(message))
+
+    def end(self) -> None:
+        """Nothing more will come. Whoever looks after the connection learns it before any waiter wakes."""
+        if not self.gone:
+            self.gone = True
+            self._on_gone()
+        self._in.close()
+
+    def close(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+        self._in.close()
+        self.reader.close()
+
+
+def _listing_for_session(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What the session needs of a page: the names, and the schemas that put arguments into HTTP headers."""
+    kept: list[dict[str, Any]] = []
+    entries: Any = result.get("tools")
+    for entry in cast("list[Any]", entries) if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        tool = cast("dict[str, Any]", entry)
+        name, schema = tool.get("name"), tool.get("inputSchema")
+        if isinstance(name, str) and header_fault(schema) is None:
+            mirrored = isinstance(schema, dict) and x_mcp_header_map(cast("dict[str, Any]", schema))
+            kept.append({"name": name, "inputSchema": schema if mirrored else {"type": "object"}})
+    cursor = result.get("nextCursor")
+    page: dict[str, Any] = {"tools": kept, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return page | ({"nextCursor": cursor} if isinstance(cursor, str) else {})
+
+
+def header_fault(schema: Any) -> str | None:
+    """Why a tool's x-mcp-header marks are unusable, which makes the tool one that a client must drop (2026-07-28)."""
+    return find_invalid_x_mcp_header(schema) if isinstance(schema, dict) else None
+
+
+class _ToServer:
+    """The write side for the session: what it sends is noted in the link first."""
+
+    def __init__(self, send: Callable[[SessionMessage], Any], link: Link) -> None:
+        self._send = send
+        self._link = link
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if self._link.gone:
+            raise anyio.BrokenResourceError
+        await self._send(item)
+
+    async def aclose(self) -> None:
+        """The transport closes what is beneath."""
+
+    async def __aenter__(self) -> _ToServer:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+@asynccontextmanager
+async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStreams]:
+    """The streams of a running stdio server. The process is ended by whoever started it."""
+
+    async def read() -> None:
+        framer = Framer()
+        while chunk := await child.read():
+            for line in framer.feed(chunk):
+                link.line(line)
+        if rest := framer.rest():
+            link.junk.add(rest)
+            link.notes["it ended in the middle of a line"] = None
+        link.end()
+
+    async def send(item: SessionMessage) -> None:
+        message = item.message
+        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":"))
+        exchange = link.outgoing(message)
+        if exchange is not None:
+            exchange.sent = True
+        child.stdin.write(text.encode("ascii") + b"\n")
+        if isinstance(message, types.JSONRPCRequest):  # a cancellation must not wait for a server that does not read
+            with suppress(OSError):
+                await child.stdin.drain()
+
+    reading = asyncio.ensure_future(read())
+    try:
+        yield link.reader, _ToServer(send, link)
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+        link.close()
+
+
+@asynccontextmanager
+async def over_streams(streams: TransportStreams, link: Link) -> AsyncGenerator[TransportStreams]:
+    """The streams of one of the SDK's own transports, with the link between."""
+    theirs, write = streams
+
+    async def read() -> None:
+        try:
+            async for item in theirs:
+                if isinstance(item, SessionMessage):
+                    link.incoming(item.message)
+                else:
+                    link.notes[f"its stream failed: {item}"] = None
+        except anyio.ClosedResourceError:
+            pass
+        finally:
+            link.end()
+
+    async def send(item: SessionMessage) -> None:
+        link.outgoing(item.message)
+        await write.send(item)
+
+    reading = asyncio.ensure_future(read())
+    try:
+        yield link.reader, _ToServer(send, link)
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+        await write.aclose()
+        link.close()

@@ -1,0 +1,511 @@
+"""The owner of one server: it alone connects, reconnects and closes; calls wait for what it brings (MCP-04).
+
+    new -> connecting -> ready -> connecting ...        the server went and came back
+                      -> backoff -> connecting ...      it could not be had: 0.1 s, 0.2 s... up to 30 s
+                      -> parked | auth_required         five times in a row, or nothing that time mends: until a call
+    disabled | unavailable                              by its config: never started
+    stopped                                             closed
+
+Imports no SDK until a server is to be reached, and spawns a stdio server first: the SDK loads while the server starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ..errors import InvalidArguments, ToolCrashed, ToolTimeout, ToolUnavailable
+from ..policy.masking import Masker, Secrets
+from ..servers import RemoteResult, RemoteTool, ServerSpec
+from .cache import ServerCache
+from .states import ServerState, State, ToolChange, difference
+from .stdio import Child, Junk, Tail
+
+if TYPE_CHECKING:
+    from .link import Exchange, Link
+    from .listing import Listing
+    from .session import Lost, Session
+
+PROBE = 2.0  # seconds that a server may take over server/discover before it counts as one of the old era
+CALL_SECONDS = 60.0
+FAILURES_TO_PARK = 5
+STEADY = 60.0  # seconds of service after which earlier failures are forgotten
+BACKOFF = 0.1
+LONGEST_BACKOFF = 30.0
+SETTLE = 0.2  # seconds in which further notices of changed tools are one
+_TRIES = 3
+_PATIENCE = 5.0  # the longest Retry-After that a safe call waits out
+_CHANGES_KEPT = 20
+_STARTING = 3.0  # seconds that a server that starts holds its place in the queue
+_TAIL_IN_REASON = 200
+
+
+class Hub(Protocol):
+    """What the owner tasks of one manager share."""
+
+    ask: Callable[[dict[str, Any]], Any] | None
+    starting: asyncio.Semaphore
+    cache: ServerCache
+
+    def changed(self, server: str) -> None: ...
+    def notified(self, server: str, method: str, params: Mapping[str, Any]) -> None: ...
+    def auth(self, spec: ServerSpec) -> Any: ...
+    async def load(self) -> None: ...
+
+
+class ServerTask:
+    """One server. Everything but the plain attributes belongs to the portal's loop."""
+
+    def __init__(self, spec: ServerSpec, hub: Hub, *, without: str = "") -> None:
+        self.spec = spec
+        self.state: State = "new"
+        self.reason = ""
+        self.since = time.time()
+        self.era = ""
+        self.protocol = ""
+        self.server = ""
+        self.restarts = 0
+        self.tools: tuple[RemoteTool, ...] = ()
+        self.version = 0
+        self.notes: dict[str, None] = {}
+        self.changes: deque[ToolChange] = deque(maxlen=_CHANGES_KEPT)
+        self.junk = Junk()
+        self.stderr = Tail()
+        self.child: Child | None = None
+        self._hub = hub
+        self._masker = Masker(Secrets(spec.secrets))
+        self._session: Session | None = None
+        self._connections = 0
+        self._failures = 0
+        self._permanent = False
+        self._doubtful = False  # the era was chosen while the network failed: not one to remember
+        self._leave: Callable[[], None] = lambda: None
+        self._task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._stop = asyncio.Event()
+        self.settled = asyncio.Event()
+        self._waiters: list[asyncio.Future[Session]] = []
+        self._slots = asyncio.Semaphore(max(1, spec.concurrency))
+        self._relisting: asyncio.Task[None] | None = None
+        self._stale = False
+        self._saving: set[asyncio.Task[None]] = set()
+        if not spec.enabled:
+            self.state, self.reason = "disabled", "its config says enabled = false"
+        elif reason := spec.unavailable or without:
+            self.state, self.reason = "unavailable", reason
+        if self.off:
+            self.settled.set()
+            return
+        held, note = hub.cache.load(spec)
+        if note:
+            self.notes[note] = None
+        if held is not None:
+            self.tools, self.era, self.server = held.tools, held.era, held.server
+            self.version = 1
+
+    @property
+    def off(self) -> bool:
+        """Whether its config keeps it from being started."""
+        return self.state in ("disabled", "unavailable")
+
+    def snapshot(self) -> ServerState:
+        """What is known of it now; from any thread."""
+        session, child = self._session, self.child
+        notes = dict(self.notes)
+        if session is not None:
+            notes |= session.link.notes
+        seen: Any = self._masker.value(
+            {
+                "reason": self.reason,
+                "stderr": self.stderr.text(),
+                "junk": list(self.junk.samples),
+                "notes": [*self.spec.notes, *notes],
+            }
+        )
+        return ServerState(
+            id=self.spec.id,
+            state=self.state,
+            reason=seen["reason"],
+            era=f"{self.era} {self.protocol}".strip(),
+            pid=child.pid or None if child is not None and child.running else None,
+            restarts=self.restarts,
+            junk_lines=self.junk.lines,
+            junk=tuple(seen["junk"]),
+            stderr_tail=seen["stderr"],
+            tools=len(self.tools),
+            cached=any(tool.cached for tool in self.tools),
+            since=self.since,
+            server=self.server,
+            notes=tuple(seen["notes"]),
+            changes=tuple(self.changes),
+        )
+
+    # ------------------------------------------------------------------ the owner
+
+    def start(self) -> None:
+        """Connect, and stay connected, in the background. Again does nothing."""
+        if self._task is None and not self.off and not self._stop.is_set():
+            self._task = asyncio.ensure_future(self._own())
+            self._task.set_name(f"mcp server {self.spec.id}")
+
+    async def stop(self, seconds: float = 6.0) -> tuple[str, ...]:
+        """End it from whatever task. Returns what did not end, in words."""
+        self._stop.set()
+        task = self._task
+        if task is not None:
+            if self._session is None:
+                task.cancel()  # it is connecting, or waiting to
+            await asyncio.wait([task], timeout=seconds)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=1.0)
+        if self._saving:
+            await asyncio.wait(self._saving, timeout=1.0)
+        self._fail_waiters("it is stopped")
+        if not self.off:
+            self._set("stopped")
+        self.settled.set()
+        left: list[str] = []
+        if task is not None and not task.done():
+            left.append(f"{self.spec.id}: its task ignores its end")
+        if self.child is not None and self.child.running:
+            self.child.kill()
+            left.append(f"{self.spec.id}: process {self.child.pid} had to be abandoned")
+        return tuple(left)
+
+    async def _own(self) -> None:
+        said: tuple[State, str] | None = None
+        while not self._stop.is_set():
+            self._wake.clear()
+            began = time.monotonic()
+            served = await self._connection()
+            if self._stop.is_set():
+                return
+            if served and time.monotonic() - began > STEADY:
+                self._failures = 0
+            self._failures += 1
+            if served and self._waiters and self._failures < FAILURES_TO_PARK:
+                continue  # it went while somebody wants it: at once
+            if self.state != "auth_required":
+                parked = self._permanent or self._failures >= FAILURES_TO_PARK
+                self._set("parked" if parked else "backoff", self.reason)
+            if not served:
+                self._fail_waiters(self.reason)
+            self.settled.set()
+            if said != (self.state, self.reason):  # not every try that fails as the one before is news
+                said = (self.state, self.reason)
+                self._hub.changed(self.spec.id)
+            delay = None
+            if self.state == "backoff":
+                delay = min(BACKOFF * 2 ** (self._failures - 1), LONGEST_BACKOFF)
+            await _first(self._stop, self._wake, seconds=delay)
+            if self.state in ("parked", "auth_required"):
+                self._failures = FAILURES_TO_PARK - 1  # one try for the call that woke it
+
+    async def _connection(self) -> bool:
+        """One connection from its start to its end. Whether it ever served; `reason` says why it ended."""
+        self._set("connecting", self.reason)
+        self._permanent = False
+        exchange: Exchange | None = None
+        link: Link | None = None
+        session: Session | None = None
+        served = False
+        self.stderr = Tail()
+        remembered = self.era
+        try:
+            async with asyncio.timeout(self.spec.connect_timeout) as limit, contextlib.AsyncExitStack() as stack:
+                await self._take_place(stack)
+                child = await self._spawn(stack)
+                await self._hub.load()
+                from . import link as links
+                from .session import connect
+
+                dead = asyncio.Event()
+                link = links.Link(
+                    probe=self._probe(),
+                    on_changed=self._changed,
+                    on_gone=dead.set,
+                    on_notification=lambda method, params: self._hub.notified(self.spec.id, method, params),
+                    junk=self.junk,
+                )
+                exchange = links.Exchange(method="connect")
+                token = links.current.set(exchange)
+                try:
+                    session = await stack.enter_async_context(
+                        connect(
+                            self.spec,
+                            link,
+                            dead,
+                            child=child,
+                            mode=self._mode(),
+                            ask=self._hub.ask,
+                            auth=self._hub.auth(self.spec),
+                        )
+                    )
+                finally:
+                    links.current.reset(token)
+                left = (limit.when() or 0.0) - asyncio.get_running_loop().time()
+                listing = await session.list_tools(max(0.1, left * 0.9))
+                limit.reschedule(None)
+                served = True
+                self._doubtful = exchange.failure is not None and not 300 <= exchange.failure.status < 500
+                await self._serve(session, listing)
+            self.reason = session.why or "it closed the connection"
+        except TimeoutError:
+            self.reason = f"it did not answer within {self.spec.connect_timeout:g} s"
+        except OSError as error:
+            self.reason, self._permanent = str(error), exchange is None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            self.reason = "its transport failed"
+        except (Exception, BaseExceptionGroup) as error:
+            from .session import explain
+
+            self.reason, login = explain(error, exchange, self.spec)
+            if login:
+                self._set("auth_required", self.reason)
+        finally:
+            if link is not None and link.gone:
+                self._tell_end()
+            if session is not None:
+                session.why = self.reason
+                session.ended.set()
+            self.child = self.child if self.child is not None and self.child.running else None
+        if not served and remembered and self.spec.era == "auto":
+            self.era = ""  # what was remembered may be what was wrong
+        return served
+
+    async def _take_place(self, stack: contextlib.AsyncExitStack) -> None:
+        """At most so many servers start at once; one that is slow does not keep its place."""
+        await self._hub.starting.acquire()
+        place = [self._hub.starting]
+
+        def leave() -> None:
+            if place:
+                place.pop().release()
+
+        asyncio.get_running_loop().call_later(_STARTING, leave)
+        stack.callback(leave)
+        self._leave = leave
+
+    async def _spawn(self, stack: contextlib.AsyncExitStack) -> Child | None:
+        if self.spec.transport != "stdio":
+            return None
+        self.child = child = await Child.start(self.spec, self.stderr)
+        stack.push_async_callback(child.end)
+        return child
+
+    def _mode(self) -> str:
+        era = self.spec.era if self.spec.era != "auto" else self.era
+        return "legacy" if era == "legacy" else "auto"
+
+    def _probe(self) -> float | None:
+        """How long server/discover may go unanswered; None for as long as the connection may take."""
+        if self.spec.era == "modern" or self.era == "modern":
+            return None
+        half = self.spec.connect_timeout / 2
+        return min(PROBE, half) if self.spec.transport == "stdio" else half
+
+    async def _serve(self, session: Session, listing: Listing) -> None:
+        self._leave()
+        self.restarts = self._connections
+        self._connections += 1
+        self.era, self.protocol, self.server = session.era, session.client.protocol_version, session.server
+        self._session = session
+        self._update(listing)
+        self._set("ready", self.reason if self.restarts else "")
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(session)
+        self.settled.set()
+        self._hub.changed(self.spec.id)
+        listening = None
+        tools = session.client.server_capabilities.tools
+        if session.era == "modern" and tools is not None and tools.list_changed:
+            listening = asyncio.ensure_future(session.listen(self._changed))
+        try:
+            await _first(self._stop, session.dead)
+        finally:
+            self._session = None
+            session.dead.set()
+            relisting, self._relisting = self._relisting, None
+            for task in (listening, relisting):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
+
+    def _tell_end(self) -> None:
+        """Say how the process ended, when it was not ended from here: only the teardown could tell."""
+        child = self.child
+        if child is None:
+            return
+        if child.forced:
+            self.reason = "it closed its stdout"
+            return
+        last = self.stderr.text().rstrip().rpartition("\n")[2].strip()[-_TAIL_IN_REASON:]
+        self.reason = f"its process {child.how}{f': {last}' if last else ''}"
+
+    def _set(self, state: State, reason: str = "") -> None:
+        if state != self.state:
+            self.since = time.time()
+        self.state, self.reason = state, reason
+
+    # ------------------------------------------------------------------ its tools
+
+    def _update(self, listing: Listing) -> None:
+        for note in listing.notes:
+            self.notes[note] = None
+        change = difference(self.tools, listing.tools, at=time.time())
+        first = self.version == 0
+        self.tools = listing.tools
+        if change or first:
+            self.version += 1
+            if not first:
+                self.changes.append(change)
+        task = asyncio.ensure_future(self._save())
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+
+    async def _save(self) -> None:
+        era = self.era if self.spec.era == "auto" and not self._doubtful else ""
+        note = await asyncio.to_thread(self._hub.cache.save, self.spec, self.tools, era=era, server=self.server)
+        if note:
+            self.notes[note] = None
+
+    def _changed(self) -> None:
+        """The server says that its tools changed. A storm of that is one new listing, and one more after it."""
+        self._stale = True
+        if self._session is not None and (self._relisting is None or self._relisting.done()):
+            self._relisting = asyncio.ensure_future(self._relist(self._session))
+
+    async def _relist(self, session: Session) -> None:
+        while self._stale and session.usable:
+            await asyncio.sleep(SETTLE)
+            self._stale = False
+            try:
+                listing = await session.list_tools(self.spec.connect_timeout)
+            except Exception as error:
+                self.notes[f"its changed tools could not be read: {error}"] = None
+                return
+            before = self.version
+            self._update(listing)
+            if self.version != before:
+                self._hub.changed(self.spec.id)
+
+    # ------------------------------------------------------------------ calls
+
+    async def session(self) -> Session:
+        """The live session, waited for. ToolUnavailable says why there is none and what to do."""
+        if self._session is not None and self._session.usable:
+            return self._session
+        if self._stop.is_set():
+            raise ToolUnavailable(f"{self.spec.id}: it is stopped")
+        if self.off:
+            raise ToolUnavailable(self._words(f"{self.spec.id}: {self.reason}"))
+        waiter: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        self._wake.set()
+        self.start()
+        try:
+            return await waiter
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - it covers more than one wait, and stands still while a person is asked
+        progress: Callable[..., Any] | None = None,
+        ask: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> RemoteResult:
+        """See ServerManager.call."""
+        name = f"{self.spec.id}::{tool}"
+        _encodable(arguments, name)
+        override = self.spec.tools.get(tool)
+        seconds = timeout or (override.timeout if override else None) or self.spec.timeout or CALL_SECONDS
+        doing = "it was not reached"
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                notes: list[str] = []
+                for attempt in range(1, _TRIES + 1):
+                    doing = "the server is not ready" + (f" ({self.reason})" if self.reason else "")
+                    session = await self.session()
+                    doing = f"all {self.spec.concurrency} places of the server were taken"
+                    async with self._slots:
+                        doing = "no answer"
+                        from .link import Exchange
+                        from .session import Lost
+
+                        exchange = Exchange(
+                            method="tools/call", tool=tool, progress=progress, ask=ask, deadline=limit, notes=[*notes]
+                        )
+                        try:
+                            return await session.call(tool, arguments, exchange)
+                        except Lost as lost:
+                            await self._again(lost, tool, attempt)
+                            notes.append(f"it was asked again: {self._words(str(lost))}")
+        except TimeoutError:
+            raise ToolTimeout(self._words(f"{name}: {doing} within {seconds:g} s"), retryable=True) from None
+        raise AssertionError("unreachable")
+
+    async def _again(self, lost: Lost, tool: str, attempt: int) -> None:
+        """Return when the call may be made once more: it was never sent, or does no harm twice."""
+        name, why = f"{self.spec.id}::{tool}", self._words(str(lost))
+        if lost.sent and not self._safe(tool):
+            raise ToolCrashed(
+                f"{name}: {why}; whether the call took effect is not known, and it is not one to repeat unasked"
+            ) from None
+        if attempt == _TRIES or lost.again_in > _PATIENCE:
+            raise ToolUnavailable(f"{name}: {why}; try again later", retryable=True) from None
+        await asyncio.sleep(lost.again_in)
+
+    def _safe(self, tool: str) -> bool:
+        """Whether the server says that calling it twice is as good as once."""
+        for one in self.tools:
+            if one.name == tool:
+                hints: Any = one.definition.get("annotations")
+                if isinstance(hints, dict):
+                    held = cast("dict[str, Any]", hints)
+                    return held.get("readOnlyHint") is True or held.get("idempotentHint") is True
+        return False
+
+    def _fail_waiters(self, reason: str) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                hint = "" if self.state == "auth_required" else "; `sutler doctor` shows what it wrote"
+                waiter.set_exception(ToolUnavailable(self._words(f"{self.spec.id}: {reason}{hint}")))
+
+    def _words(self, text: str) -> str:
+        """A text without the secrets of the config."""
+        return str(self._masker.value(text))
+
+
+def _encodable(arguments: Mapping[str, Any], name: str) -> None:
+    """Refuse here what JSON has no form for: in the transport it would cost the connection, or silently become null."""
+    try:
+        json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArguments(f"{name}: the arguments have no form in JSON: {error}") from None
+
+
+async def _first(*events: asyncio.Event, seconds: float | None = None) -> None:
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

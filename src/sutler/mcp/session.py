@@ -1,0 +1,366 @@
+"""One connection to a server through mcp.Client: negotiated, asked for its tools, called.
+
+Imports the SDK: to be imported when a server is to be reached. Entered and left by the server's owner task alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import mcp_types as types
+from mcp import Client
+from mcp.client import ClientRequestContext
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from ..errors import ToolCallError, ToolError, ToolUnavailable
+from ..servers import RemoteResult, ServerSpec
+from .http import over_http
+from .link import Exchange, HttpFailure, Link, current, header_fault, over_stdio
+from .listing import Listing, read_all
+from .portal import off_loop
+from .stdio import Child
+
+Ask = Callable[[dict[str, Any]], Any]
+
+_LISTEN_AGAIN = 1.0
+_ACK_WITHIN = 10.0
+_BUSY = frozenset((429, 502, 503, 504))
+
+
+class Lost(Exception):
+    """A call has no answer. `sent`: it may have run. `again_in`: seconds the server wants to be left alone."""
+
+    def __init__(self, why: str, *, sent: bool, again_in: float = 0.0) -> None:
+        super().__init__(why)
+        self.sent = sent
+        self.again_in = again_in
+
+
+class Session:
+    """What the owner task and the calls share of one connection. `dead`: it can serve no further call."""
+
+    def __init__(self, spec: ServerSpec, client: Client, link: Link, dead: asyncio.Event, ask: Ask | None) -> None:
+        self.spec = spec
+        self.client = client
+        self.link = link
+        self.dead = dead
+        self.ask = ask
+        self.ended = asyncio.Event()  # torn down: `why` is as good as it gets
+        self.why = ""
+
+    @property
+    def era(self) -> str:
+        return "modern" if self.client.protocol_version in MODERN_PROTOCOL_VERSIONS else "legacy"
+
+    @property
+    def server(self) -> str:
+        """Its own name and version, for people."""
+        info = self.client.server_info
+        return "" if info is None else f"{info.name} {info.version}".strip()
+
+    @property
+    def usable(self) -> bool:
+        return not self.dead.is_set()
+
+    async def list_tools(self, seconds: float) -> Listing:
+        """All its tools. ToolUnavailable when it does not say, TimeoutError when it does not answer."""
+
+        async def page(cursor: str | None) -> Mapping[str, Any]:
+            exchange = Exchange(method="tools/list")
+            token = current.set(exchange)
+            try:
+                await self.client.list_tools(cursor=cursor)
+            except ValidationError as error:
+                if exchange.raw is None:
+                    raise ToolUnavailable(f"its answer to tools/list breaks the protocol: {brief(error)}") from error
+            finally:
+                current.reset(token)
+                self.link.forget(exchange)
+            return exchange.raw or {}
+
+        try:
+            listing = await read_all(page, seconds)
+        except MCPError as error:
+            if error.code == types.METHOD_NOT_FOUND and self.client.server_capabilities.tools is None:
+                return Listing(tools=(), notes=("it has no tools",))
+            raise
+        if self.era == "legacy":
+            return listing
+        faults = {id(tool): header_fault(_schema(tool.definition)) for tool in listing.tools}
+        dropped = [f"{tool.name!r} is left out: {why}" for tool in listing.tools if (why := faults[id(tool)])]
+        return Listing(
+            tools=tuple(tool for tool in listing.tools if not faults[id(tool)]), notes=(*listing.notes, *dropped)
+        )
+
+    async def listen(self, changed: Callable[[], None]) -> None:
+        """Hold the subscription that a server of 2026-07-28 sends its changes to; the link sees them pass."""
+        while self.usable:
+            try:
+                async with asyncio.timeout(_ACK_WITHIN) as limit, self.client.listen(tools_list_changed=True) as told:
+                    limit.reschedule(None)
+                    async for _ in told:
+                        pass
+            except SubscriptionLost:
+                pass
+            except (MCPError, TimeoutError) as error:
+                self.link.notes[f"it does not say when its tools change: {error}"] = None
+                return
+            if self.usable:
+                await asyncio.sleep(_LISTEN_AGAIN)
+                changed()  # nothing is replayed, so what changed meanwhile has to be asked for
+
+    # ------------------------------------------------------------------ calls
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], exchange: Exchange) -> RemoteResult:
+        """One call. Lost when there is no answer; a ToolCallError when the server refused; as it came otherwise."""
+        token = current.set(exchange)
+        try:
+            await self.client.call_tool(
+                tool, dict(arguments), progress_callback=_progress(exchange) if exchange.progress else None
+            )
+        except MCPError as error:
+            raise await self._failed(error, exchange) from None
+        except ValidationError as error:
+            raise ToolError(f"the server's answer breaks the protocol: {brief(error)}") from None
+        except RuntimeError as error:  # the SDK's cap on rounds of input_required
+            raise ToolError(str(error)) from None
+        except BaseExceptionGroup as group:  # a callback of an input_required round
+            error = root(group)
+            raise (error if isinstance(error, ToolCallError) else ToolError(str(error))) from None
+        finally:
+            current.reset(token)
+            self.link.forget(exchange)
+        return to_result(exchange.raw or {}, exchange.notes)
+
+    async def _failed(self, error: MCPError, exchange: Exchange) -> Exception:
+        if exchange.failure is not None:
+            return self._http_failed(exchange.failure, error)
+        broken = self.spec.transport != "stdio" and error.message.startswith("SSE stream")  # the SDK's own words
+        if exchange.error is not None and not broken:
+            return _refused(exchange.error)
+        if error.code == types.CONNECTION_CLOSED:
+            if not self.usable:
+                await self.ended.wait()
+            return Lost(self.why or error.message, sent=exchange.sent)
+        return ToolError(error.message)
+
+    def _http_failed(self, failure: HttpFailure, error: MCPError) -> Exception:
+        if not failure.status:
+            if not failure.sent:
+                self.why = str(failure)
+                self.dead.set()
+            return Lost(str(failure), sent=failure.sent)
+        if failure.status in (401, 403):
+            return ToolUnavailable(needs_login(self.spec, failure))
+        if self._session_gone(failure):
+            return self._forgotten(failure)
+        if failure.status in _BUSY:
+            return Lost(str(failure), sent=True, again_in=failure.retry_after or 0.5)
+        if failure.status >= 500:
+            return Lost(str(failure), sent=True)
+        if failure.status < 400:
+            return ToolUnavailable(error.message if failure.status >= 300 else str(failure))
+        refused = failure.content_type == "application/json" and error.code != types.INTERNAL_ERROR
+        return _refused(error.error) if refused else ToolError(str(failure))
+
+    def _session_gone(self, failure: HttpFailure) -> bool:
+        if self.era != "legacy" or self.spec.transport != "http":
+            return False
+        return failure.status == 404 or (failure.status == 400 and "session" in failure.body.lower())
+
+    def _forgotten(self, failure: HttpFailure) -> Lost:
+        self.why = f"the server no longer knows the session ({failure.status})"
+        self.dead.set()
+        return Lost(self.why, sent=True)
+
+    async def elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """A server asks the person something. Declined at once when there is nobody to ask (MCP-14)."""
+        exchange = current.get()
+        if exchange is None or exchange.method != "tools/call":  # an old server asks beside the call it asks for
+            waiting = self.link.in_flight()
+            exchange = waiting[-1] if waiting else None
+        ask = exchange.ask if exchange is not None and exchange.ask is not None else self.ask
+        if ask is None:
+            return types.ElicitResult(action="decline")
+        request: dict[str, Any] = {"message": params.message, "server": self.spec.id}
+        if exchange is not None and exchange.tool:
+            request["tool"] = exchange.tool
+        if isinstance(params, types.ElicitRequestURLParams):
+            request["url"] = params.url
+        else:
+            request["schema"] = params.requested_schema
+        try:
+            answer = await _unhurried(ask, request, exchange)
+            if answer is None:
+                return types.ElicitResult(action="decline")
+            return types.ElicitResult(action="accept", content=None if "url" in request else answer)
+        except ValidationError as error:
+            self._noted(exchange, f"what was answered to the server's question has no form it can take: {brief(error)}")
+        except Exception as error:
+            self._noted(exchange, f"the server's question could not be asked: {type(error).__name__}: {error}")
+        return types.ElicitResult(action="cancel")
+
+    def _noted(self, exchange: Exchange | None, note: str) -> None:
+        if exchange is not None:
+            exchange.notes.append(note)
+        else:
+            self.link.notes[note] = None
+
+
+async def _unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
+    """Ask, with the call's clock stopped: a person's time counts toward no limit."""
+    limit = exchange.deadline if exchange is not None else None
+    if exchange is None or limit is None:
+        return await _asked(ask, request)
+    loop = asyncio.get_running_loop()
+    exchange.asking += 1
+    if exchange.asking == 1 and (until := limit.when()) is not None:
+        exchange.left = until - loop.time()
+        limit.reschedule(None)
+    try:
+        return await _asked(ask, request)
+    finally:
+        exchange.asking -= 1
+        if not exchange.asking and exchange.left and not limit.expired():
+            limit.reschedule(loop.time() + exchange.left)
+
+
+async def _asked(ask: Ask, request: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(ask):
+        return await ask(request)
+    return await off_loop(lambda: ask(request))
+
+
+@asynccontextmanager
+async def connect(
+    spec: ServerSpec,
+    link: Link,
+    dead: asyncio.Event,
+    *,
+    child: Child | None,
+    mode: str,
+    ask: Ask | None,
+    auth: Any = None,
+) -> AsyncGenerator[Session]:
+    """A negotiated session. Failures come as the SDK has them: `explain` puts them in words."""
+    from .. import __version__
+
+    held: list[Session] = []
+
+    async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        if not held:
+            return types.ElicitResult(action="decline")
+        return await held[0].elicit(context, params)
+
+    client = Client(
+        over_stdio(child, link) if child is not None else over_http(spec, link, auth),
+        mode=mode,
+        elicitation_callback=elicit,
+        client_info=types.Implementation(name="sutler", version=__version__),
+        cache=None,
+    )
+    async with client:
+        if spec.era == "modern" and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise ToolUnavailable(f'era = "modern" is set, and it only speaks {client.protocol_version}')
+        session = Session(spec, client, link, dead, ask)
+        held.append(session)
+        yield session
+
+
+def to_result(raw: Mapping[str, Any], notes: list[str]) -> RemoteResult:
+    """A result as the server sent it, in the one shape that can be counted on: a list of objects."""
+    said = list(notes)
+    content: Any = raw.get("content")
+    if content is None and "structuredContent" not in raw:
+        said.append("the answer has no content")
+    if content is None:
+        content = []
+    elif not isinstance(content, list):
+        said.append(f"the content of the answer is no list but {type(content).__name__}: it is taken as one block")
+        content = [content]
+    blocks: list[Mapping[str, Any]] = []
+    for block in cast("list[Any]", content):
+        if isinstance(block, dict):
+            blocks.append(cast("dict[str, Any]", block))
+        else:
+            said.append(f"a block of the answer is no object but {type(block).__name__}: it is taken as text")
+            blocks.append({"type": "text", "text": block if isinstance(block, str) else _json(block)})
+    meta: Any = raw.get("_meta")
+    return RemoteResult(
+        content=tuple(blocks),
+        structured=raw.get("structuredContent"),
+        has_structured="structuredContent" in raw,
+        is_error=raw.get("isError") is True,
+        meta=cast("dict[str, Any]", meta) if isinstance(meta, dict) else {},
+        notes=tuple(said),
+    )
+
+
+def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:
+    """Why a connection failed, in words, and whether it is for want of a login."""
+    failure = exchange.failure if exchange is not None else None
+    if failure is not None and failure.status in (401, 403):
+        return needs_login(spec, failure), True
+    if failure is not None:
+        return str(failure), False
+    cause = root(error)
+    if isinstance(cause, MCPError):
+        return f"it refused: {cause.message} ({cause.code})", False
+    if isinstance(cause, ValidationError):
+        return f"its answer breaks the protocol: {brief(cause)}", False
+    return str(cause) or type(cause).__name__, False
+
+
+def needs_login(spec: ServerSpec, failure: HttpFailure) -> str:
+    verb = "wants a login" if failure.status == 401 else "refuses these credentials"
+    return f"it {verb} ({failure}); run `sutler login {spec.id}`, or set its headers in the config"
+
+
+def root(error: BaseException) -> BaseException:
+    """The first failure inside anyio's groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def brief(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'][-3:])) or 'it'}: {first['msg']}"
+
+
+def _refused(error: types.ErrorData) -> ToolError:
+    data: Any = error.data
+    said = f"{error.message} (MCP error {error.code})"
+    if error.code == types.URL_ELICITATION_REQUIRED and isinstance(data, dict):
+        asked: Any = cast("dict[str, Any]", data).get("elicitations") or []
+        urls = [str(one.get("url")) for one in cast("list[dict[str, Any]]", asked)]
+        said += f"; open {', '.join(urls)} first"
+    return ToolError(said, output=data)
+
+
+def _progress(exchange: Exchange) -> ProgressFnT:
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        if exchange.progress is not None:
+            said = exchange.progress(progress, total, message)
+            if inspect.isawaitable(said):
+                await said
+
+    return told
+
+
+def _schema(definition: Any) -> Any:
+    return cast("dict[str, Any]", definition).get("inputSchema") if isinstance(definition, dict) else None
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
