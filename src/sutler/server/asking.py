@@ -63,7 +63,7 @@ class Exchange:
         self._context = context
         self._inbox: asyncio.Queue[_Progress | Question | None] = asyncio.Queue()
         self._asking = asyncio.Lock()
-        self._sent = 0.0
+        self._sent = -1.0
         self._backlog = 0
         own = contextvars.copy_context()
         own.run(current.set, self)
@@ -119,7 +119,7 @@ class Exchange:
         """As the protocol wants it: each number above the last. Without a share done it is the count of messages."""
         self._backlog -= 1
         if item.fraction is None or not 0 <= item.fraction <= 1:
-            self._sent, total = (self._sent + _STEP, 1.0) if 0 < self._sent < 1 else (self._sent + 1, None)
+            self._sent, total = (self._sent + _STEP, 1.0) if 0 <= self._sent < 1 else (max(self._sent, 0) + 1, None)
         else:
             self._sent, total = max(item.fraction, self._sent + _STEP), 1.0
         await self._context.session.report_progress(self._sent, total, item.text or None)

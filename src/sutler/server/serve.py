@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -80,12 +80,22 @@ async def _run(face: Face, transport: Stdio | Http) -> None:
         await face.server.run(read, write, face.server.create_initialization_options())
 
 
-async def _until_told(work: Any) -> None:
+async def _until_told(work: Coroutine[Any, Any, None]) -> None:
     """Awaits the work, or a signal that asks the process to end."""
     task = asyncio.ensure_future(work)
+    told = asyncio.Event()
+
+    def end() -> None:
+        told.set()
+        task.cancel()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, ValueError):  # Windows; not the main thread
-            loop.add_signal_handler(number, task.cancel)
-    with suppress(asyncio.CancelledError):
+            loop.add_signal_handler(number, end)
+    try:
         await task
+    except (Exception, asyncio.CancelledError) as error:
+        if not told.is_set():
+            raise
+        _log.debug("the server was ended: %r", error)  # a server cancelled amid a message trips over its own streams

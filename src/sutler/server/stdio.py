@@ -92,7 +92,7 @@ async def streams(read_fd: int, write_fd: int) -> AsyncGenerator[Streams]:
 
 
 class _Owed:
-    """Which requests are still to be answered: the end of the input (`printf ... | sutler serve`) drops none of them."""
+    """Requests still to be answered: the end of the input (`printf ... | sutler serve`) drops none of them."""
 
     def __init__(self) -> None:
         self._ids: set[str | int] = set()
