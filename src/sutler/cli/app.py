@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import call, doctor, init, program, runs, serve, tools, trusting
+from . import call, doctor, importing, init, install, program, runs, serve, tools, trusting
 from .context import Cli, Given
 from .report import report
 
@@ -217,6 +217,18 @@ _add(
   sutler serve
   sutler serve --mode program --pin tool_count_words
   sutler serve --http --port 8765""",
+)
+_add(
+    app,
+    "import",
+    importing.import_,
+    "  sutler import\n  sutler import cursor vscode --write\n  sutler import ~/mcp.json --write --copy",
+)
+_add(
+    app,
+    "install",
+    install.install,
+    "  sutler install claude-code\n  sutler install codex --show\n  sutler install vscode --scope user --yes",
 )
 _add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust ../other --yes")
 _add(app, "doctor", doctor.doctor, "  sutler doctor\n  sutler doctor --json")

@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from ..config import FILE_NAME, find_config, load_text, read_config
+from ..errors import ConfigError, Problem
+from ..mcp.hidden import masked
+from ..mcp.host_configs import Surroundings, host_secrets, is_host_file, read_host_file, read_host_text
 from ..policy.trust import TrustStore
 from ..state import state_dir
 from .context import Cli, at_terminal
@@ -21,14 +24,19 @@ def trust(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[PATH]", help="A sutler.toml or its folder. [default: the nearest upward]", show_default=False
+            metavar="[PATH]",
+            help="A sutler.toml or its folder, or a project's config of another host. [default: the nearest upward]",
+            show_default=False,
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Only show what is new since it was last trusted.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Trust it without asking.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Trust it no longer.")] = False,
 ) -> int:
-    """Trust a sutler.toml as it stands now. Until then nothing it names is run, and its policy may only tighten."""
+    """Trust a sutler.toml as it stands now. Until then nothing it names is run, and its policy may only tighten.
+
+    So with a project's .mcp.json and its like: none of its servers is started before.
+    """
     if remove and (show or yes):
         raise Refused("--remove goes with neither --show nor --yes")
     store = TrustStore(state_dir())
@@ -36,11 +44,12 @@ def trust(
     if remove:
         removed = store.untrust(file)
         return _ended(cli, file, trusted=False, said="is trusted no longer" if removed else "was not trusted")
-    text = read_config(file)
-    load_text(text, file, trusted=False)  # a file that cannot be used is not worth a yes; its problems are the error
+    text = _usable(file)  # a file that cannot be used is not worth a yes; its problems are the error
     if store.trusted(file, text):
         return _ended(cli, file, trusted=True, said="is trusted as it stands")
     difference = store.difference(file, text)
+    if is_host_file(file):
+        difference = masked(difference, host_secrets(file))
     if show:
         if cli.out.as_json:
             return _ended(cli, file, trusted=False, said="", difference=difference)
@@ -60,6 +69,18 @@ def _file(path: Path | None) -> Path:
             raise Refused(f"there is no {FILE_NAME} in this folder or above it; `sutler init` makes one")
         return found
     return (path / FILE_NAME if path.is_dir() else path).absolute()
+
+
+def _usable(file: Path) -> str:
+    """The text of a file that is right. ConfigError says what is wrong with it."""
+    if not is_host_file(file):
+        text = read_config(file)
+        load_text(text, file, trusted=False)
+        return text
+    held = read_host_file(file, Surroundings.here())
+    if held.problem:
+        raise ConfigError([Problem(message=held.problem.removeprefix(f"{file}: "), file=str(file))])
+    return read_host_text(file)
 
 
 def _agrees(cli: Cli, file: Path, difference: str) -> bool:

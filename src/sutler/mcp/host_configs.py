@@ -117,6 +117,17 @@ def read_host_file(path: Path, around: Surroundings, *, precedence: float = host
     return replace(about, servers=tuple(servers.values()), trusted=trusted, notes=tuple(notes))
 
 
+def host_secrets(path: Path) -> frozenset[str]:
+    """Every value in a host's file that is not to be shown, whatever state the file is in."""
+    held = read_host_file(path, Surroundings.here())
+    return frozenset(secret for server in held.servers for secret in server.secrets)
+
+
+def is_host_file(path: Path) -> bool:
+    """Whether a file is another host's, by its name: JSON, or what Codex reads."""
+    return path.suffix in (".json", ".jsonc") or path.parent.name == ".codex"
+
+
 def read_host_text(path: Path) -> str:
     """The text that trust in a host's file is bound to. OSError or ValueError as they come."""
     return decode(read(path))[0]

@@ -34,14 +34,15 @@ class Manager(Protocol):
     """What a source needs of the manager of the sessions."""
 
     def states(self) -> Sequence[State]: ...
-    def tools(self, server_id: str) -> Sequence[RemoteTool]: ...
-    def version(self, server_id: str) -> int: ...
+    def tools(self, server: str, /) -> Sequence[RemoteTool]: ...
+    def version(self, server: str, /) -> int: ...
 
     async def call(
         self,
-        server_id: str,
-        tool_name: str,
+        server: str,
+        tool: str,
         arguments: Mapping[str, Any],
+        /,
         *,
         timeout: float | None,  # noqa: ASYNC109 - the manager must tell the server when it gives up
         progress: Any = None,
