@@ -122,7 +122,9 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
         case "big":
             answer(request, "x" * args["n"])
         case "pieces":
-            line = json.dumps({"jsonrpc": "2.0", "id": request, "result": {"content": [], "structuredContent": "y" * args["n"]}})
+            line = json.dumps(
+                {"jsonrpc": "2.0", "id": request, "result": {"content": [], "structuredContent": "y" * args["n"]}}
+            )
             for at in range(0, len(line), 1000):
                 os.write(1, line[at : at + 1000].encode())
             os.write(1, b"\n")
@@ -148,7 +150,9 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
         case "not_json_rpc":
             raw(b'{"id": %d, "result": {"content": []}}\n' % request)
         case "half_then_rest":
-            line = json.dumps({"jsonrpc": "2.0", "id": request, "result": {"content": [{"type": "text", "text": "whole"}]}})
+            line = json.dumps(
+                {"jsonrpc": "2.0", "id": request, "result": {"content": [{"type": "text", "text": "whole"}]}}
+            )
             raw(line[:20].encode())
             time.sleep(0.1)
             raw(line[20:].encode() + b"\n")
@@ -180,7 +184,9 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
                 notify("notifications/tools/list_changed")
             answer(request, "calm")
         case "logs":
-            line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}})
+            line = json.dumps(
+                {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+            )
             raw((line + "\n").encode() * args["n"])
             answer(request, "logged")
         case "stderr":
@@ -188,7 +194,10 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
             sys.stderr.flush()
             answer(request, "written")
         case "elicits":
-            ask = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}}}
+            ask = {
+                "message": "Which?",
+                "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}},
+            }
             if "modern" not in MODES:
                 WAITING["ask"] = request
                 send({"id": "ask", "method": "elicitation/create", "params": ask})
@@ -196,7 +205,12 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
                 answer(request, json.dumps(params["inputResponses"]["q"]))
             else:
                 asked = {"q": {"method": "elicitation/create", "params": {"mode": "form", **ask}}}
-                send({"id": request, "result": {"resultType": "input_required", "inputRequests": asked, "requestState": "s"}})
+                send(
+                    {
+                        "id": request,
+                        "result": {"resultType": "input_required", "inputRequests": asked, "requestState": "s"},
+                    }
+                )
         case "nan":
             raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"m":NaN}}}\n' % request)
         case "surrogate":
@@ -268,7 +282,11 @@ def handle(message: dict) -> None:
             return
         version = "1999-01-01" if "bad_version" in MODES else params["protocolVersion"]
         capabilities = {} if "no_tools" in MODES else {"tools": {"listChanged": True}}
-        info = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": {"name": "faults", "version": "1"}}
+        info = {
+            "protocolVersion": version,
+            "capabilities": capabilities,
+            "serverInfo": {"name": "faults", "version": "1"},
+        }
         send({"id": request, "result": "no object" if "bad_init" in MODES else info})
     elif method == "tools/list":
         listing(request, params)

@@ -23,12 +23,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 
 from ..servers import ServerSpec
-from .link import Exchange, HttpFailure, Link, current, over_streams
+from .link import Exchange, HttpFailure, Link, current
 from .stdio import LINE_CAP
+from .streams import NOTICE, over_streams
 
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 _BODY_SHOWN = 300
-_FAREWELL = 2.0  # seconds that a DELETE of the session may take
+_FAREWELL = 2.0  # seconds that a DELETE of the session, or a notification, may take
 _NETWORK_FAILED = 599
 
 
@@ -36,6 +37,7 @@ class _Client(httpx2.AsyncClient):
     """Records failures of POSTs, the requests that carry messages, and raises none of them."""
 
     on_failure: Callable[[Exchange], None] | None = None
+    receipt_within: float | None = None  # seconds, where the answer to a POST is a receipt
 
     async def send(self, request: httpx2.Request, **more: Any) -> httpx2.Response:
         exchange = current.get()
@@ -49,11 +51,12 @@ class _Client(httpx2.AsyncClient):
             return await super().send(request, **more)
         exchange.sent = True
         try:
-            response = await super().send(request, **more)
+            async with asyncio.timeout(_FAREWELL if exchange.method == NOTICE else self.receipt_within):
+                response = await super().send(request, **more)
             kind = _kind(response)
             if kind == "application/json" and more.get("stream"):
                 await response.aread()  # a body that breaks off fails here, where it costs one request
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, TimeoutError) as error:
             exchange.sent = not isinstance(error, _NOT_SENT)
             exchange.failure = HttpFailure(network=_words(error, request), sent=exchange.sent)
             self._failed(exchange)
@@ -78,6 +81,7 @@ async def over_http(spec: ServerSpec, link: Link, auth: httpx2.Auth | None = Non
 
         def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
             made = _Client(headers=headers, timeout=timeout, auth=auth)
+            made.receipt_within = spec.connect_timeout
             made.on_failure = lambda exchange: _refuse_all(exchange, link)
             return made
 
@@ -103,9 +107,10 @@ async def over_http(spec: ServerSpec, link: Link, auth: httpx2.Auth | None = Non
 
 
 def _refuse_all(exchange: Exchange, link: Link) -> None:
-    """Over SSE the answer to a POST is only a receipt, so its failure has to be made the answer."""
+    """Over SSE the answer to a POST is only a receipt, so its failure is made the answer; the SDK sends no more then."""
     for request in tuple(exchange.ids):
         link.refuse(request, CONNECTION_CLOSED, str(exchange.failure))
+    link.end()
 
 
 def _kind(response: httpx2.Response) -> str:
@@ -134,8 +139,20 @@ async def _failure(response: httpx2.Response) -> HttpFailure:
         authenticate=response.headers.get("www-authenticate", "")[:_BODY_SHOWN],
         retry_after=_seconds(response.headers.get("retry-after")),
         content_type=kind,
+        location=_location(response),
         body=" ".join(head.split())[:_BODY_SHOWN],
     )
+
+
+def _location(response: httpx2.Response) -> str:
+    """Where it redirects to, without what may carry state."""
+    text = response.headers.get("location", "")
+    if not text:
+        return ""
+    try:
+        return str(response.request.url.join(text).copy_with(userinfo=b"", query=None, fragment=None))
+    except httpx2.InvalidURL:
+        return "a place that is no URL"
 
 
 def _seconds(text: str | None) -> float | None:
@@ -150,9 +167,11 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-def _words(error: httpx2.TransportError, request: httpx2.Request) -> str:
+def _words(error: Exception, request: httpx2.Request) -> str:
     where = f"{request.url.host}:{request.url.port or {'https': 443}.get(request.url.scheme, 80)}"
     match error:
+        case TimeoutError():
+            return f"{where} did not take the message in time"
         case httpx2.ConnectTimeout():
             return f"no connection to {where} came about in time"
         case httpx2.ConnectError():

@@ -14,22 +14,20 @@ import logging
 import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, cast
 
 import anyio
 import mcp_types as types
 import pydantic_core
-from mcp.client._transport import TransportStreams
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from .stdio import Child, Framer, Junk, TooLong
+from .stdio import Junk, TooLong
 
 for _name in ("mcp", "client"):  # what the SDK logs is told as a reason or a note; unasked it would go to stderr
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -61,6 +59,7 @@ class HttpFailure:
     authenticate: str = ""
     retry_after: float | None = None
     content_type: str = ""
+    location: str = ""
     body: str = ""
 
     def __str__(self) -> str:
@@ -69,6 +68,8 @@ class HttpFailure:
         said = f"HTTP {self.status} {self.reason}".rstrip()
         if self.status < 300:
             said = f"it answers with {self.content_type or 'no content type'} where MCP was expected"
+        if self.location:
+            said += f", a redirect to {self.location}, which is not followed"
         if self.authenticate:
             said += f", WWW-Authenticate: {self.authenticate}"
         if self.retry_after is not None:
@@ -191,7 +192,8 @@ class Link:
             except UnicodeDecodeError:
                 self.notes["it wrote bytes that are no UTF-8: they are read as U+FFFD"] = None
         batch = cast("list[Any]", held) if isinstance(held, list) else [held]  # 2025-03-26 knew batches
-        if not all([self.message(one) for one in batch]):
+        heard = [self.message(one) for one in batch]
+        if not all(heard):
             self.junk.add(line)
 
     def message(self, held: Any) -> bool:
@@ -331,92 +333,3 @@ def _listing_for_session(result: Mapping[str, Any]) -> dict[str, Any]:
 def header_fault(schema: Any) -> str | None:
     """Why a tool's x-mcp-header marks are unusable, which makes the tool one that a client must drop (2026-07-28)."""
     return find_invalid_x_mcp_header(schema) if isinstance(schema, dict) else None
-
-
-class _ToServer:
-    """The write side for the session: what it sends is noted in the link first."""
-
-    def __init__(self, send: Callable[[SessionMessage], Any], link: Link) -> None:
-        self._send = send
-        self._link = link
-
-    async def send(self, item: SessionMessage, /) -> None:
-        if self._link.gone:
-            raise anyio.BrokenResourceError
-        await self._send(item)
-
-    async def aclose(self) -> None:
-        """The transport closes what is beneath."""
-
-    async def __aenter__(self) -> _ToServer:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-@asynccontextmanager
-async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStreams]:
-    """The streams of a running stdio server. The process is ended by whoever started it."""
-
-    async def read() -> None:
-        framer = Framer()
-        while chunk := await child.read():
-            for line in framer.feed(chunk):
-                link.line(line)
-        if rest := framer.rest():
-            link.junk.add(rest)
-            link.notes["it ended in the middle of a line"] = None
-        link.end()
-
-    async def send(item: SessionMessage) -> None:
-        message = item.message
-        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":"))
-        exchange = link.outgoing(message)
-        if exchange is not None:
-            exchange.sent = True
-        child.stdin.write(text.encode("ascii") + b"\n")
-        if isinstance(message, types.JSONRPCRequest):  # a cancellation must not wait for a server that does not read
-            with suppress(OSError):
-                await child.stdin.drain()
-
-    reading = asyncio.ensure_future(read())
-    try:
-        yield link.reader, _ToServer(send, link)
-    finally:
-        reading.cancel()
-        await asyncio.wait([reading])
-        link.close()
-
-
-@asynccontextmanager
-async def over_streams(streams: TransportStreams, link: Link) -> AsyncGenerator[TransportStreams]:
-    """The streams of one of the SDK's own transports, with the link between."""
-    theirs, write = streams
-
-    async def read() -> None:
-        try:
-            async for item in theirs:
-                if isinstance(item, SessionMessage):
-                    link.incoming(item.message)
-                else:
-                    link.notes[f"its stream failed: {item}"] = None
-        except anyio.ClosedResourceError:
-            pass
-        finally:
-            link.end()
-
-    async def send(item: SessionMessage) -> None:
-        link.outgoing(item.message)
-        await write.send(item)
-
-    reading = asyncio.ensure_future(read())
-    try:
-        yield link.reader, _ToServer(send, link)
-    finally:
-        reading.cancel()
-        await asyncio.wait([reading])
-        await write.aclose()
-        link.close()

@@ -16,6 +16,7 @@ from typing import Any
 from ..closest import closest
 from ..errors import ClosedError, ToolNotFound
 from ..servers import RemoteResult, RemoteTool, ServerSpec
+from . import calls
 from .cache import ServerCache
 from .portal import Portal
 from .server_task import ServerTask
@@ -161,7 +162,7 @@ class ServerManager:
         and whether the call took effect is not known), ToolError (the server refused, or broke the protocol).
         """
         self._check()
-        return await self._task(server).call(tool, arguments, timeout=timeout, progress=progress, ask=ask)
+        return await calls.call(self._task(server), tool, arguments, seconds=timeout, progress=progress, ask=ask)
 
     async def client(self, server: str) -> Any:
         """The live mcp.Client, for what is passed on as it is (resources, prompts, completions). Not to be closed."""

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import InvalidArguments, ToolCrashed, ToolTimeout, ToolUnavailable
+from ..errors import ToolUnavailable
 from ..policy.masking import Masker, Secrets
-from ..servers import RemoteResult, RemoteTool, ServerSpec
+from ..servers import RemoteTool, ServerSpec
 from .cache import ServerCache
 from .states import ServerState, State, ToolChange, difference
 from .stdio import Child, Junk, Tail
@@ -29,17 +28,14 @@ from .stdio import Child, Junk, Tail
 if TYPE_CHECKING:
     from .link import Exchange, Link
     from .listing import Listing
-    from .session import Lost, Session
+    from .session import Session
 
 PROBE = 2.0  # seconds that a server may take over server/discover before it counts as one of the old era
-CALL_SECONDS = 60.0
 FAILURES_TO_PARK = 5
 STEADY = 60.0  # seconds of service after which earlier failures are forgotten
 BACKOFF = 0.1
 LONGEST_BACKOFF = 30.0
 SETTLE = 0.2  # seconds in which further notices of changed tools are one
-_TRIES = 3
-_PATIENCE = 5.0  # the longest Retry-After that a safe call waits out
 _CHANGES_KEPT = 20
 _STARTING = 3.0  # seconds that a server that starts holds its place in the queue
 _TAIL_IN_REASON = 200
@@ -90,7 +86,7 @@ class ServerTask:
         self._stop = asyncio.Event()
         self.settled = asyncio.Event()
         self._waiters: list[asyncio.Future[Session]] = []
-        self._slots = asyncio.Semaphore(max(1, spec.concurrency))
+        self.slots = asyncio.Semaphore(max(1, spec.concurrency))
         self._relisting: asyncio.Task[None] | None = None
         self._stale = False
         self._saving: set[asyncio.Task[None]] = set()
@@ -400,7 +396,7 @@ class ServerTask:
             if self.version != before:
                 self._hub.changed(self.spec.id)
 
-    # ------------------------------------------------------------------ calls
+    # ------------------------------------------------------------------ for calls
 
     async def session(self) -> Session:
         """The live session, waited for. ToolUnavailable says why there is none and what to do."""
@@ -409,7 +405,7 @@ class ServerTask:
         if self._stop.is_set():
             raise ToolUnavailable(f"{self.spec.id}: it is stopped")
         if self.off:
-            raise ToolUnavailable(self._words(f"{self.spec.id}: {self.reason}"))
+            raise ToolUnavailable(self.words(f"{self.spec.id}: {self.reason}"))
         waiter: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         self._wake.set()
@@ -420,85 +416,16 @@ class ServerTask:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it covers more than one wait, and stands still while a person is asked
-        progress: Callable[..., Any] | None = None,
-        ask: Callable[[dict[str, Any]], Any] | None = None,
-    ) -> RemoteResult:
-        """See ServerManager.call."""
-        name = f"{self.spec.id}::{tool}"
-        _encodable(arguments, name)
-        override = self.spec.tools.get(tool)
-        seconds = timeout or (override.timeout if override else None) or self.spec.timeout or CALL_SECONDS
-        doing = "it was not reached"
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                notes: list[str] = []
-                for attempt in range(1, _TRIES + 1):
-                    doing = "the server is not ready" + (f" ({self.reason})" if self.reason else "")
-                    session = await self.session()
-                    doing = f"all {self.spec.concurrency} places of the server were taken"
-                    async with self._slots:
-                        doing = "no answer"
-                        from .link import Exchange
-                        from .session import Lost
-
-                        exchange = Exchange(
-                            method="tools/call", tool=tool, progress=progress, ask=ask, deadline=limit, notes=[*notes]
-                        )
-                        try:
-                            return await session.call(tool, arguments, exchange)
-                        except Lost as lost:
-                            await self._again(lost, tool, attempt)
-                            notes.append(f"it was asked again: {self._words(str(lost))}")
-        except TimeoutError:
-            raise ToolTimeout(self._words(f"{name}: {doing} within {seconds:g} s"), retryable=True) from None
-        raise AssertionError("unreachable")
-
-    async def _again(self, lost: Lost, tool: str, attempt: int) -> None:
-        """Return when the call may be made once more: it was never sent, or does no harm twice."""
-        name, why = f"{self.spec.id}::{tool}", self._words(str(lost))
-        if lost.sent and not self._safe(tool):
-            raise ToolCrashed(
-                f"{name}: {why}; whether the call took effect is not known, and it is not one to repeat unasked"
-            ) from None
-        if attempt == _TRIES or lost.again_in > _PATIENCE:
-            raise ToolUnavailable(f"{name}: {why}; try again later", retryable=True) from None
-        await asyncio.sleep(lost.again_in)
-
-    def _safe(self, tool: str) -> bool:
-        """Whether the server says that calling it twice is as good as once."""
-        for one in self.tools:
-            if one.name == tool:
-                hints: Any = one.definition.get("annotations")
-                if isinstance(hints, dict):
-                    held = cast("dict[str, Any]", hints)
-                    return held.get("readOnlyHint") is True or held.get("idempotentHint") is True
-        return False
-
     def _fail_waiters(self, reason: str) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
-                hint = "" if self.state == "auth_required" else "; `sutler doctor` shows what it wrote"
-                waiter.set_exception(ToolUnavailable(self._words(f"{self.spec.id}: {reason}{hint}")))
+                hint = "; `sutler doctor` shows what it wrote" if self.spec.transport == "stdio" else ""
+                waiter.set_exception(ToolUnavailable(self.words(f"{self.spec.id}: {reason}{hint}")))
 
-    def _words(self, text: str) -> str:
+    def words(self, text: str) -> str:
         """A text without the secrets of the config."""
         return str(self._masker.value(text))
-
-
-def _encodable(arguments: Mapping[str, Any], name: str) -> None:
-    """Refuse here what JSON has no form for: in the transport it would cost the connection, or silently become null."""
-    try:
-        json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArguments(f"{name}: the arguments have no form in JSON: {error}") from None
 
 
 async def _first(*events: asyncio.Event, seconds: float | None = None) -> None:

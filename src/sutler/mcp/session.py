@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import mcp_types as types
-from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
@@ -20,13 +19,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from mcp import Client
+
 from ..errors import ToolCallError, ToolError, ToolUnavailable
 from ..servers import RemoteResult, ServerSpec
 from .http import over_http
-from .link import Exchange, HttpFailure, Link, current, header_fault, over_stdio
+from .link import Exchange, HttpFailure, Link, current, header_fault
 from .listing import Listing, read_all
 from .portal import off_loop
 from .stdio import Child
+from .streams import over_stdio
 
 Ask = Callable[[dict[str, Any]], Any]
 
@@ -36,11 +38,15 @@ _BUSY = frozenset((429, 502, 503, 504))
 
 
 class Lost(Exception):
-    """A call has no answer. `sent`: it may have run. `again_in`: seconds the server wants to be left alone."""
+    """A call has no answer. sent: it may have run; refused: it was sent, and the server says that it did not run it.
 
-    def __init__(self, why: str, *, sent: bool, again_in: float = 0.0) -> None:
+    again_in: seconds the server wants to be left alone.
+    """
+
+    def __init__(self, why: str, *, sent: bool, refused: bool = False, again_in: float = 0.0) -> None:
         super().__init__(why)
         self.sent = sent
+        self.refused = refused
         self.again_in = again_in
 
 
@@ -147,7 +153,8 @@ class Session:
         if exchange.error is not None and not broken:
             return _refused(exchange.error)
         if error.code == types.CONNECTION_CLOSED:
-            if not self.usable:
+            if not broken:
+                self.dead.set()
                 await self.ended.wait()
             return Lost(self.why or error.message, sent=exchange.sent)
         return ToolError(error.message)
@@ -163,7 +170,8 @@ class Session:
         if self._session_gone(failure):
             return self._forgotten(failure)
         if failure.status in _BUSY:
-            return Lost(str(failure), sent=True, again_in=failure.retry_after or 0.5)
+            wait = 0.5 if failure.retry_after is None else failure.retry_after
+            return Lost(str(failure), sent=True, refused=failure.status == 429, again_in=wait)
         if failure.status >= 500:
             return Lost(str(failure), sent=True)
         if failure.status < 400:
@@ -338,7 +346,8 @@ def brief(error: ValidationError) -> str:
 
 def _refused(error: types.ErrorData) -> ToolError:
     data: Any = error.data
-    said = f"{error.message} (MCP error {error.code})"
+    message = error.message.partition(":")[0] if error.code == types.PARSE_ERROR else error.message  # pydantic's report
+    said = f"{message} (MCP error {error.code})"
     if error.code == types.URL_ELICITATION_REQUIRED and isinstance(data, dict):
         asked: Any = cast("dict[str, Any]", data).get("elicitations") or []
         urls = [str(one.get("url")) for one in cast("list[dict[str, Any]]", asked)]

@@ -1,0 +1,97 @@
+"""One call of a tool on a server: within a time, in a place, made again only where that can do no harm (MCP-09)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
+from ..servers import RemoteResult
+from .server_task import ServerTask
+
+if TYPE_CHECKING:
+    from .session import Lost
+
+CALL_SECONDS = 60.0
+_TRIES = 3
+_PATIENCE = 5.0  # the longest Retry-After that a safe call waits out
+
+
+async def call(
+    task: ServerTask,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    seconds: float | None = None,
+    progress: Callable[..., Any] | None = None,
+    ask: Callable[[dict[str, Any]], Any] | None = None,
+) -> RemoteResult:
+    """See ServerManager.call."""
+    spec = task.spec
+    name = f"{spec.id}::{tool}"
+    _encodable(arguments, name)
+    override = spec.tools.get(tool)
+    seconds = seconds or (override.timeout if override else None) or spec.timeout or CALL_SECONDS
+    doing = ""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            notes: list[str] = []
+            for attempt in range(1, _TRIES + 1):
+                doing = "the server is not ready" + (f" ({task.reason})" if task.reason else "")
+                session = await task.session()
+                doing = f"all {spec.concurrency} places of the server were taken"
+                async with task.slots:
+                    doing = "no answer"
+                    from .link import Exchange
+                    from .session import Lost
+
+                    exchange = Exchange(
+                        method="tools/call", tool=tool, progress=progress, ask=ask, deadline=limit, notes=[*notes]
+                    )
+                    try:
+                        return await session.call(tool, arguments, exchange)
+                    except Lost as lost:
+                        await _again(task, lost, tool, attempt)
+                        notes.append(f"it was asked again: {task.words(str(lost))}")
+                    except ToolUnavailable as error:
+                        raise ToolUnavailable(task.words(f"{spec.id}: {error}"), retryable=error.retryable) from None
+                    except ToolError as error:
+                        raise ToolError(task.words(str(error)), output=error.output, notes=exchange.notes) from None
+    except TimeoutError:
+        raise ToolTimeout(task.words(f"{name}: {doing} within {seconds:g} s"), retryable=True) from None
+    raise AssertionError("unreachable")
+
+
+async def _again(task: ServerTask, lost: Lost, tool: str, attempt: int) -> None:
+    """Return when the call may be made once more: it was never sent, or does no harm twice."""
+    name, why = f"{task.spec.id}::{tool}", task.words(str(lost))
+    may = not lost.sent or _safe(task, tool)
+    if not may and not lost.refused:
+        raise ToolCrashed(
+            f"{name}: {why}; whether the call took effect is not known, and it is not one to repeat unasked"
+        ) from None
+    if not may or attempt == _TRIES or lost.again_in > _PATIENCE:
+        raise ToolUnavailable(f"{name}: {why}; try again later", retryable=True) from None
+    await asyncio.sleep(lost.again_in)
+
+
+def _safe(task: ServerTask, tool: str) -> bool:
+    """Whether the server says that calling it twice is as good as once."""
+    for one in task.tools:
+        if one.name == tool:
+            hints: Any = one.definition.get("annotations")
+            if isinstance(hints, dict):
+                held = cast("dict[str, Any]", hints)
+                return held.get("readOnlyHint") is True or held.get("idempotentHint") is True
+    return False
+
+
+def _encodable(arguments: Mapping[str, Any], name: str) -> None:
+    """Refuse here what JSON has no form for: in the transport it would cost the connection, or silently become null."""
+    try:
+        json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArguments(f"{name}: the arguments have no form in JSON: {error}") from None
