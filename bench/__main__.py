@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-NAMES = ("startup", "calls", "programs", "discovery", "inventory", "workspaces")
+NAMES = ("startup", "calls", "programs", "concurrency", "discovery", "inventory", "workspaces")
 
 
 def main() -> None:

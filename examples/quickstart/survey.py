@@ -1,9 +1,12 @@
 # A program for `sutler run`: plain text, no await. Tools are called by name; `checkout` is a parameter.
+paths = find_files(pattern="src/**/*.py", path=checkout)
+texts = [read_file(path) for path in paths]  # reads that do not depend on each other: up to 16 are under way at once
+
 facts = []
 unread = []
-for path in find_files(pattern="src/**/*.py", path=checkout):
+for path, text in zip(paths, texts):
     try:
-        facts.append(module_facts(path=path, text=read_file(path)))
+        facts.append(module_facts(path=path, text=text))
     except RuntimeError as error:
         unread.append(str(error))
 

@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"config": False, "default_tools": False, "plugins": F
 
 def in_order(rt: SyncRuntime) -> SyncRuntime:
     """The same runtime with nothing announced ahead."""
-    rt._core.runs.checks = Checks(ahead=False)  # pyright: ignore[reportPrivateUsage]
+    rt._core.runs._checks = Checks(ahead=False)  # pyright: ignore[reportPrivateUsage]
     return rt
 
 

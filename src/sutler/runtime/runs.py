@@ -58,10 +58,10 @@ class Runs:
         self._core = core
         self._going: dict[str, Going] = {}
         self._lock = threading.Lock()
-        self.checks = Checks()
+        self._checks = Checks()
 
     def check(self, text: str, level: str, params: Sequence[str]) -> Checked:
-        return self.checks.of(text, self._core.program_inventory(), level, params).checked
+        return self._checks.of(text, self._core.program_inventory(), level, params).checked
 
     def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
         return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
@@ -156,7 +156,7 @@ class Runs:
         if parent is not None and parent.owner is not core:
             parent = None
         inventory = core.program_inventory()
-        known = self.checks.of(text, inventory, level, tuple(params))
+        known = self._checks.of(text, inventory, level, tuple(params))
         checked = known.checked
         if not checked.ok:
             return self._rejected(run_id, text, params, level, checked)
