@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -199,6 +201,13 @@ def mute(kit: Project, request: pytest.FixtureRequest) -> Iterator[Served]:
     """A client in either era that cannot ask anybody."""
     with served_by(kit, mode=request.param, asks=False) as made:
         yield made
+
+
+async def until(holds: Any, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to hold"
+        await asyncio.sleep(0.02)
 
 
 def texts(result: Any) -> list[str]:

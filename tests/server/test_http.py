@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,7 +16,7 @@ from mcp import Client
 from sutler.server.http import Door
 
 from ..cli.conftest import Project
-from .conftest import HttpServer, texts
+from .conftest import HttpServer, texts, until
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -132,3 +133,18 @@ async def client_of(server: HttpServer, **more: Any) -> AsyncGenerator[Client]:
         Client(streamable_http_client(server.url, http_client=web), **more) as client,
     ):
         yield client
+
+
+@pytest.mark.requirement("SRV-02")
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_cancelled_request_cancels_the_tool_over_http_too(http_server: HttpServer, mode: str, tmp_path: Path) -> None:
+    async def go() -> None:
+        mark = tmp_path / "mark"
+        async with client_of(http_server, mode=mode) as client:
+            call = asyncio.create_task(client.call_tool("tool_slow", {"mark": str(mark)}))
+            await until(Path(f"{mark}.begun").exists)
+            call.cancel()
+            await until(lambda: mark.exists() and mark.read_text() == "cancelled")
+            assert texts(await client.call_tool("tool_echo", {"text": "still here"})) == ["still here"]
+
+    asyncio.run(go())

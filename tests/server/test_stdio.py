@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp import Client
 
 from ..cli.conftest import Project
-from .conftest import Served, over_stdio, texts
+from .conftest import Served, over_stdio, texts, until
 
 
 @pytest.mark.requirement("SRV-01", "SRV-02")
@@ -105,9 +104,9 @@ def test_a_cancelled_request_cancels_the_tool_and_the_server_goes_on(served: Ser
     async def go(client: Client) -> None:
         mark = tmp_path / "mark"
         call = asyncio.create_task(client.call_tool("tool_slow", {"mark": str(mark)}))
-        await _until(Path(f"{mark}.begun").exists)
+        await until(Path(f"{mark}.begun").exists)
         call.cancel()
-        await _until(lambda: mark.exists() and mark.read_text() == "cancelled")
+        await until(lambda: mark.exists() and mark.read_text() == "cancelled")
         assert texts(await client.call_tool("tool_echo", {"text": "still here"})) == ["still here"]
 
     served.run(go)
@@ -237,10 +236,3 @@ def test_a_profile_narrows_what_is_served(kit: Project) -> None:
                 await client.call_tool("tool_data")
 
     asyncio.run(go())
-
-
-async def _until(holds: Any, seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to hold"
-        await asyncio.sleep(0.02)

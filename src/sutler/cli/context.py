@@ -162,7 +162,8 @@ class Cli:
             restore_terminal()
         for sentence in left:
             self.out.note(sentence)
-        self.given.process.lingers = bool(left)
+        if left:
+            self.given.process.lingers = True
 
     def tell_how_to_allow(self) -> None:
         """After a call was denied because nobody could be asked."""

@@ -104,6 +104,7 @@ def _stdio(cli: Cli) -> tuple[Stdio, str]:
 def _http(cli: Cli, host: str, port: int, token_env: str, no_token: bool) -> tuple[Http, str]:
     from ..server.http import Door, bind, is_loopback, new_token, url_of
     from ..server.serve import Http
+    from ..server.stdio import private_input
 
     given = os.environ.pop(token_env, None)  # no tool, and no child of one, is to find it
     if no_token and not is_loopback(host):
@@ -116,6 +117,7 @@ def _http(cli: Cli, host: str, port: int, token_env: str, no_token: bool) -> tup
         listening = bind(host, port)
     except OSError as error:
         raise Refused(f"--host {host} --port {port}: {error.strerror or error}", kind="os") from error
+    private_input()  # a tool that reads must not wait for the terminal
     token = None if no_token else given or new_token()
     url = url_of(host, listening)
     if token is None:

@@ -18,6 +18,7 @@ from .person import Person
 from .stdio import streams
 
 _log = logging.getLogger("sutler.server")
+_LATE = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ async def _serve(
     )
     await runtime.open()
     try:
+        await runtime.ready(_LATE)  # many hosts ask for the tools once; who comes later than this is told of
         face = Face(runtime, shape)
         listing = await face.listing()
         ready(runtime, len(listing.tools))
