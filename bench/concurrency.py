@@ -1,6 +1,6 @@
 """Concurrency without await: reads of one comprehension, under way at once and one after the other (PRG-08).
 
-Figures: wall milliseconds of the whole program, the best of five. "In order": the same program, nothing announced ahead.
+Figures: wall milliseconds of the whole program, the best of five. "In order" announces nothing ahead.
 """
 
 from __future__ import annotations

@@ -416,6 +416,31 @@ def test_one_thread_per_library_means_one_call_at_a_time(runtime: Opens, counted
     assert run.output == [0, 1, 2, 3] and counted.most == 1
 
 
+@pytest.mark.requirement("PRG-08")
+def test_tools_that_ask_a_person_ask_in_order(runtime: Opens, counted: Counted) -> None:
+    @tool(read_only=True)
+    def ask(x: int, user_interaction_handler: Any = None) -> str:
+        """Asks."""
+        counted.enter()
+        try:
+            return user_interaction_handler({"question": str(x)})
+        finally:
+            counted.leave()
+
+    def answer(request: Any) -> str:
+        time.sleep(0.01)
+        return f"yes to {request['question']}"
+
+    run = runtime(ask, user_interaction_handler=answer).run("[ask(x) for x in range(3)]")
+    assert run.output == ["yes to 0", "yes to 1", "yes to 2"] and counted.most == 1
+
+
+@pytest.mark.parametrize("level", ["calls", "program", "full"])
+def test_every_level_has_it(runtime: Opens, nap: Any, counted: Counted, level: str) -> None:
+    assert runtime(nap).run("sum(nap(x) for x in [1, 2, 3])", level=level).output == 6
+    assert counted.most == 3
+
+
 def test_near_the_most_threads_calls_run_in_order(
     runtime: Opens, snap: Any, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,8 @@ def _may_run_ahead(ticket: Ticket, run: RunState) -> bool:
         return False
     tool = ticket.tool
     assert tool is not None
+    if "user_interaction_handler" in tool.spec.hidden:  # a person is asked one thing at a time, in order
+        return False
     try:
         return tool.spec.read_only and tool.place not in _ONE_AT_A_TIME
     except ToolCallError:  # it cannot be resolved, which the call itself will say
