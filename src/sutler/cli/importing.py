@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count as count_from
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -170,8 +171,9 @@ def _write(cli: Cli, files: Sequence[HostFile], trust: TrustStore, *, copy: bool
     if copy:
         changed, variables = _with_tables(text, path, files)
     else:
+        new = _new_paths(text, path, files)
         try:
-            changed = with_host_configs(text, _new_paths(text, path, files))
+            changed = with_host_configs(text, new) if new else text
         except ValueError as error:
             raise Refused(f"{path}: {error}", code=CONFIG, kind="config") from error
     if changed == text:
@@ -227,14 +229,18 @@ def _keys(server: ServerSpec, variables: dict[str, str]) -> dict[str, Any]:
 
     def text(value: str, name: str) -> str:
         plain = value.replace("${", "$${")
-        for secret in sorted(server.secrets, key=len, reverse=True):
-            if secret in value:
-                variable = _variable(server.id, name)
-                if variables.get(variable, secret) != secret:  # another server has another value under this name
-                    variable = _variable(server.id, f"{name}_")
+        for secret in secrets:
+            escaped = secret.replace("${", "$${")
+            if escaped in plain:
+                names = (one for one in _variables(server.id, name) if variables.get(one, secret) == secret)
+                variable = next(names)
                 variables[variable] = secret
-                plain = plain.replace(secret.replace("${", "$${"), f"${{{variable}}}")
+                plain = plain.replace(escaped, f"${{{variable}}}")
         return plain
+
+    # Of `Bearer x` and `x` the latter is the token.
+    tokens = [one for one in server.secrets if not any(one.endswith(f" {other}") for other in server.secrets)]
+    secrets = sorted(tokens, key=len, reverse=True)
 
     keys: dict[str, Any] = {}
     if server.transport == "stdio":
@@ -261,13 +267,16 @@ def _keys(server: ServerSpec, variables: dict[str, str]) -> dict[str, Any]:
     return keys
 
 
-def _variable(server: str, name: str) -> str:
-    """The environment variable that a secret is looked for in: an env value's own, else one named after the server."""
-    if name.isidentifier() and name.isascii() and not name.startswith("ARG_") and not name.endswith("_"):
-        return name
-    joined = f"{server}_{name}".upper().rstrip("_")
-    folded = "".join(char if char.isascii() and char.isalnum() else "_" for char in joined)
-    return folded if not folded[:1].isdigit() else f"MCP_{folded}"
+def _variables(server: str, name: str) -> Iterator[str]:
+    """Names of the variable that is to hold a secret, best first: an env value's own, else one after its server."""
+    if name.isidentifier() and name.isascii() and name.isupper() and not name.startswith("ARG_"):
+        yield name
+    folded = "".join(char if char.isascii() and char.isalnum() else "_" for char in f"{server}_{name}".upper())
+    if folded[:1].isdigit():
+        folded = f"MCP_{folded}"
+    yield folded
+    for number in count_from(2):
+        yield f"{folded}_{number}"
 
 
 def _tell_written(
