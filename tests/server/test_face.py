@@ -300,6 +300,41 @@ def test_a_tool_that_the_protocol_cannot_carry_is_left_out_and_named_alone() -> 
     asyncio.run(go())
 
 
+def passes_on(request: dict[str, Any], user_interaction_handler: Any = None) -> Any:
+    return {"said": user_interaction_handler(request)}
+
+
+@pytest.mark.requirement("MCP-14")
+@MODES
+def test_a_form_or_a_link_of_an_upstream_server_reaches_the_person_whole(mode: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 1}, "sure": {"type": "boolean", "default": False}},
+        "required": ["n"],
+    }
+    seen: list[Any] = []
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        seen.append(params)
+        values = {"n": 2, "sure": True} if params.mode == "form" else None
+        return ElicitResult(action="accept", content=values)
+
+    async def go() -> None:
+        async with (
+            faced(passes_on) as (_, face),
+            Client(face.server, mode=mode, elicitation_callback=person) as client,
+        ):
+            form = await client.call_tool("passes_on", {"request": {"message": "How many?", "schema": schema}})
+            assert form.structured_content == {"said": {"n": 2, "sure": True}}
+            link = {"message": "Log in", "url": "https://login.example/"}
+            assert (await client.call_tool("passes_on", {"request": link})).structured_content == {"said": {}}
+        asked, linked = seen
+        assert (asked.message, asked.requested_schema) == ("How many?", schema)
+        assert (linked.mode, linked.url) == ("url", "https://login.example/")
+
+    asyncio.run(go())
+
+
 def asks(user_interaction_handler: Any = None) -> str:
     return str(user_interaction_handler({"type": "text", "title": "Name", "prompt": "Who?", "options": []}))
 

@@ -14,16 +14,17 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from uuid import uuid4
 
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult
+from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 Context = ServerRequestContext[Any, Any]
 Wire = dict[str, Any]
-Form = dict[str, Any]  # the restricted JSON Schema of an elicitation
+Mode = Literal["form", "url"]
 Action = Literal["accept", "decline", "cancel", "unasked"]
 
 current: ContextVar[Exchange | None] = ContextVar("sutler_exchange", default=None)
@@ -126,34 +127,35 @@ class Exchange:
 
     # ------------------------------------------------------------------ the person
 
-    @property
-    def unaskable(self) -> str:
-        """Why this client cannot ask its person, or ""."""
-        if not _takes_forms(self._context.session.client_capabilities):
-            return "the MCP client cannot ask its user (it declares no form elicitation)"
+    def unaskable(self, mode: Mode = "form") -> str:
+        """Why this client cannot ask its person so, or ""."""
+        if not _takes(self._context.session.client_capabilities, mode):
+            return f"the MCP client cannot ask its user (it declares no {mode} elicitation)"
         if not self.modern and not self._context.session.can_send_request:
             return "this connection has no way to ask the MCP client's user"
         return ""
 
-    async def ask(self, message: str, form: Form) -> Reply:
-        """Puts a form before the person; one at a time."""
-        why = self.unaskable
+    async def ask(self, params: ElicitRequestParams) -> Reply:
+        """Puts a form, or a link to follow, before the person; one at a time."""
+        why = self.unaskable(params.mode)
         if why:
             return Reply(action="unasked", why=why)
         async with self._asking:
-            params = ElicitRequestFormParams(message=message, requested_schema=form)
             if not self.modern:
                 return await self._push(params)
             question = Question(request=ElicitRequest(params=params), reply=self._loop.create_future())
             self._inbox.put_nowait(question)
             return await question.reply
 
-    async def _push(self, params: ElicitRequestFormParams) -> Reply:
-        context = self._context
+    async def _push(self, params: ElicitRequestParams) -> Reply:
+        session, request = self._context.session, self._context.request_id
         try:
-            result = await context.session.elicit_form(
-                params.message, params.requested_schema, related_request_id=context.request_id
-            )
+            if isinstance(params, ElicitRequestFormParams):
+                result = await session.elicit_form(params.message, params.requested_schema, related_request_id=request)
+            else:
+                result = await session.elicit_url(
+                    params.message, params.url, params.elicitation_id or uuid4().hex, related_request_id=request
+                )
         except (MCPError, ValidationError) as error:
             return Reply(action="unasked", why=f"the MCP client could not ask its user: {error}")
         return reply_of(result)
@@ -163,7 +165,9 @@ def reply_of(result: ElicitResult) -> Reply:
     return Reply(action=result.action, values=result.content or {})
 
 
-def _takes_forms(capabilities: ClientCapabilities | None) -> bool:
+def _takes(capabilities: ClientCapabilities | None, mode: Mode) -> bool:
     """An elicitation capability that names no mode means forms."""
     asks = capabilities.elicitation if capabilities is not None else None
-    return asks is not None and (asks.form is not None or asks.url is None)
+    if asks is None:
+        return False
+    return asks.url is not None if mode == "url" else asks.form is not None or asks.url is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import json
 import secrets
 import socket
-from collections.abc import MutableMapping
+from collections.abc import Generator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -135,9 +137,16 @@ async def _refuse(send: Send, status: int, words: str) -> None:
     await send({"type": "http.response.body", "body": json.dumps(error).encode()})
 
 
-async def serve_http(server: Server[Any], door: Door, listening: socket.socket) -> None:
-    """Serves until the process is told to end."""
+async def serve_http(server: Server[Any], door: Door, listening: socket.socket, end: asyncio.Event) -> None:
+    """Serves until `end` is set."""
     import uvicorn
+
+    class Web(uvicorn.Server):
+        """Leaves the signals alone: they are the whole server's."""
+
+        @contextmanager
+        def capture_signals(self) -> Generator[None]:
+            yield
 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -153,4 +162,14 @@ async def serve_http(server: Server[Any], door: Door, listening: socket.socket) 
         ws="none",
         timeout_graceful_shutdown=1,
     )
-    await uvicorn.Server(config).serve(sockets=[listening])
+    web = Web(config)
+
+    async def stop() -> None:
+        await end.wait()
+        web.should_exit = True
+
+    stopping = asyncio.create_task(stop())
+    try:
+        await web.serve(sockets=[listening])
+    finally:
+        stopping.cancel()

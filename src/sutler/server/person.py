@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, cast
 
-from .asking import Exchange, Form, current
-from .strict import strict_text
+from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams
+from pydantic import ValidationError
+
+from .asking import Exchange, Reply, current
+from .strict import strict, strict_text
 
 _MEANS = {"allow once": "allow", "always allow this tool": "always", "reject": "reject"}
 _HOW = (
@@ -17,7 +20,7 @@ _HOW = (
 
 
 class Person:
-    """confirm_handler and user_interaction_handler of a served runtime. `loop`: the server's.
+    """confirm_handler and user_interaction_handler of a served runtime. Made on the server's loop.
 
     shared: clients of several people may be served, so that "always" of one must not hold for all.
     """
@@ -32,7 +35,8 @@ class Person:
         exchange = current.get()
         if exchange is None:
             return "reject", "the call belongs to no request of an MCP client, so there is nobody to ask"
-        reply = await exchange.ask(strict_text(f"{script_label}\n\n{source}\n\nRun it?"), self._confirmation())
+        field = {"type": "string", "title": "Answer", "enum": self._choices}
+        reply = await exchange.ask(_one_field(f"{script_label}\n\n{source}\n\nRun it?", field))
         match reply.action:
             case "unasked":
                 return "reject", reply.why + _HOW
@@ -47,16 +51,19 @@ class Person:
             case "cancel":
                 return "reject", "the person at the MCP client dismissed the question"
 
-    def interact(self, request: Any) -> str | None:
-        """A tool's question to the person (LCP section 13): their answer, None when there is none to be had.
+    def interact(self, request: Any) -> Any:
+        """A question to the person; None when no answer is to be had.
 
-        Called on the tool's own thread, which waits. Secrets are never asked for through a client: a form of MCP must
-        not hold any.
+        Of a tool (LCP section 13): {type: text | select, title, prompt, options, default}, answered with a text. A
+        secret is never asked for through a client: a form of MCP must not hold any.
+        Of an upstream server: {message, schema}, answered with the form's values, or {message, url}, with {} when the
+        person has followed the link.
+        Called on the asker's own thread, which waits.
         """
         exchange = current.get()
         asked = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {"prompt": request})
-        form = _form(asked)
-        if exchange is None or form is None or exchange.unaskable:
+        params = _question(asked)
+        if exchange is None or params is None or exchange.unaskable(params.mode):
             return None
         try:
             here = asyncio.get_running_loop()
@@ -64,46 +71,52 @@ class Person:
             here = None
         if here is self._loop:
             return None  # the answer could never arrive while this loop is held
-        return asyncio.run_coroutine_threadsafe(self._answer(exchange, _message(asked), form), self._loop).result()
-
-    async def _answer(self, exchange: Exchange, message: str, form: Form) -> str | None:
-        asking = asyncio.ensure_future(exchange.ask(message, form))
-        await asyncio.wait({asking, exchange.task}, return_when=asyncio.FIRST_COMPLETED)
-        if not asking.done():  # the call was given up, so nobody wants the answer
-            asking.cancel()
-            return None
-        reply = asking.result()
-        answer = reply.values.get("answer") if reply.action == "accept" else None
-        options = form["properties"]["answer"].get("enum")
-        if answer is None or (options is not None and answer not in options):
-            return None
-        return str(answer)
-
-    def _confirmation(self) -> Form:
-        return _one_field({"type": "string", "title": "Answer", "enum": self._choices})
+        reply = asyncio.run_coroutine_threadsafe(_asked(exchange, params), self._loop).result()
+        return _answer(asked, params, reply) if reply is not None and reply.action == "accept" else None
 
 
-def _form(asked: Mapping[str, Any]) -> Form | None:
-    """The form of a request of type text or select; None for a secret."""
+async def _asked(exchange: Exchange, params: ElicitRequestParams) -> Reply | None:
+    asking = asyncio.ensure_future(exchange.ask(params))
+    await asyncio.wait({asking, exchange.task}, return_when=asyncio.FIRST_COMPLETED)
+    if not asking.done():  # the call was given up, so nobody wants the answer
+        asking.cancel()
+        return None
+    return asking.result()
+
+
+def _answer(asked: Mapping[str, Any], params: ElicitRequestParams, reply: Reply) -> Any:
+    if isinstance(params, ElicitRequestURLParams) or "schema" in asked:
+        return dict(reply.values)
+    answer = reply.values.get("answer")
+    options = params.requested_schema["properties"]["answer"].get("enum")
+    return None if answer is None or (options is not None and answer not in options) else str(answer)
+
+
+def _question(asked: Mapping[str, Any]) -> ElicitRequestParams | None:
+    """A request as an elicitation; None for what may not or cannot be one."""
+    parts = [str(asked[key]) for key in ("title", "prompt", "message") if asked.get(key)]
+    message = strict_text("\n\n".join(parts) or "The tool asks for an answer.")
+    try:
+        if "url" in asked:
+            return ElicitRequestURLParams(message=message, url=asked["url"])
+        if "schema" in asked:
+            return ElicitRequestFormParams(message=message, requested_schema=strict(asked["schema"])[1])
+    except ValidationError:
+        return None
     kind = asked.get("type", "text")
-    field: dict[str, Any] = {"type": "string", "title": strict_text(str(asked.get("title") or "Answer"))}
     if kind == "secret":
         return None
+    field: dict[str, Any] = {"type": "string", "title": str(asked.get("title") or "Answer")}
     if kind == "select":
-        options = [strict_text(str(option)) for option in asked.get("options") or ()]
-        if not options:
+        field["enum"] = [str(option) for option in asked.get("options") or ()]
+        if not field["enum"]:
             return None
-        field["enum"] = options
     default = asked.get("default")
     if isinstance(default, str) and default in field.get("enum", (default,)):
-        field["default"] = strict_text(default)
-    return _one_field(field)
+        field["default"] = default
+    return _one_field(message, field)
 
 
-def _one_field(field: dict[str, Any]) -> Form:
-    return {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
-
-
-def _message(asked: Mapping[str, Any]) -> str:
-    parts = [str(asked[key]) for key in ("title", "prompt") if asked.get(key)]
-    return strict_text("\n\n".join(parts) or "The tool asks for an answer.")
+def _one_field(message: str, field: dict[str, Any]) -> ElicitRequestFormParams:
+    schema = {"type": "object", "properties": {"answer": strict(field)[1]}, "required": ["answer"]}
+    return ElicitRequestFormParams(message=strict_text(message), requested_schema=schema)

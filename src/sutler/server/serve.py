@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +65,7 @@ async def _serve(
         ready(runtime, len(listing.tools))
         watching = asyncio.create_task(face.watch())
         try:
-            await _until_told(_run(face, transport))
+            await _run(face, transport)
         finally:
             watching.cancel()
             await face.close()
@@ -75,29 +75,28 @@ async def _serve(
 
 
 async def _run(face: Face, transport: Stdio | Http) -> None:
-    if isinstance(transport, Http):
-        await serve_http(face.server, transport.door, transport.listening)
-        return
-    async with streams(transport.read, transport.write) as (read, write):
-        await face.server.run(read, write, face.server.create_initialization_options())
-
-
-async def _until_told(work: Coroutine[Any, Any, None]) -> None:
-    """Awaits the work, or a signal that asks the process to end."""
-    task = asyncio.ensure_future(work)
-    told = asyncio.Event()
-
-    def end() -> None:
-        told.set()
-        task.cancel()
-
+    """Serves until there is nobody to serve, or a signal asks the process to end."""
+    end = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError, ValueError):  # Windows; not the main thread
-            loop.add_signal_handler(number, end)
+            loop.add_signal_handler(number, end.set)
+    if isinstance(transport, Http):
+        await serve_http(face.server, transport.door, transport.listening, end)
+        return
+    serving = asyncio.ensure_future(_serve_streams(face, transport))
+    ending = asyncio.ensure_future(end.wait())
+    await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    serving.cancel()
     try:
-        await task
+        await serving
     except (Exception, asyncio.CancelledError) as error:
-        if not told.is_set():
+        if not end.is_set():
             raise
         _log.debug("the server was ended: %r", error)  # a server cancelled amid a message trips over its own streams
+
+
+async def _serve_streams(face: Face, transport: Stdio) -> None:
+    async with streams(transport.read, transport.write) as (read, write):
+        await face.server.run(read, write, face.server.create_initialization_options())
