@@ -22,6 +22,9 @@ INSIDE = {  # tables inside tables, with what has to stand around them
     "[[tools]].grade": f"[[tools]]\nname='t'\nmodule='m'\nfunction='f'\ngrade={{{PROBE}=1}}",
     "[profiles.x]": f"[profiles.x]\n{PROBE}=1",
     "[profiles.x].limits": f"[profiles.x.limits]\n{PROBE}=1",
+    "[mcp_servers.x]": f"[mcp_servers.x]\ncommand='c'\n{PROBE}=1",
+    "[mcp_servers.x].assume": f"[mcp_servers.x]\ncommand='c'\nassume={{{PROBE}=1}}",
+    "[mcp_servers.x].tools": f"[mcp_servers.x.tools.t]\n{PROBE}=1\n[mcp_servers.x]\ncommand='c'",
     "[grades]": f"[grades]\n'a::b'={{{PROBE}=1}}",
 }
 
