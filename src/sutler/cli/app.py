@@ -230,5 +230,5 @@ _add(
     install.install,
     "  sutler install claude-code\n  sutler install codex --show\n  sutler install vscode --scope user --yes",
 )
-_add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust ../other --yes")
+_add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust .mcp.json --yes")
 _add(app, "doctor", doctor.doctor, "  sutler doctor\n  sutler doctor --json")
