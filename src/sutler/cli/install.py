@@ -10,11 +10,6 @@ from typing import Annotated, Literal
 import typer
 
 from ..config import find_config
-from ..mcp.host_configs import host_secrets
-from ..mcp.hosts.dialects import DIALECTS, project_file, user_files
-from ..mcp.hosts.install import with_server
-from ..mcp.hosts.text import decode, encode, read
-from .change import agreed, difference, write
 from .context import Cli
 from .exits import CONFIG, DENIED, OK, Refused
 
@@ -48,6 +43,12 @@ def install(
     """Write a host's config so that it starts `sutler serve` for this folder. Shows the change and asks first."""
     if not name.strip() or not name.isprintable():
         raise Refused("--name is the name of a server, and must not be empty")
+    from ..mcp.host_configs import host_secrets  # no other command pays for these
+    from ..mcp.hosts.dialects import DIALECTS
+    from ..mcp.hosts.install import with_server
+    from ..mcp.hosts.text import decode, encode, read
+    from .change import agreed, difference, write
+
     path = _file(cli, host, scope)
     command, args = start(cli, mode=mode, profile=profile)
     try:
@@ -99,6 +100,8 @@ def start(cli: Cli, *, mode: str, profile: str | None) -> tuple[str, list[str]]:
 
 
 def _file(cli: Cli, host: Host, scope: Scope | None) -> Path:
+    from ..mcp.hosts.dialects import DIALECTS, project_file, user_files
+
     if scope is None:
         scope = "user" if host in _USER_FIRST else "project"
     if scope == "user":

@@ -10,8 +10,6 @@ import typer
 
 from ..config import FILE_NAME, find_config, load_text, read_config
 from ..errors import ConfigError, Problem
-from ..mcp.hidden import masked
-from ..mcp.host_configs import Surroundings, host_secrets, is_host_file, read_host_file, read_host_text
 from ..policy.trust import TrustStore
 from ..state import state_dir
 from .context import Cli, at_terminal
@@ -48,7 +46,10 @@ def trust(
     if store.trusted(file, text):
         return _ended(cli, file, trusted=True, said="is trusted as it stands")
     difference = store.difference(file, text)
-    if is_host_file(file):
+    if _is_host_file(file):
+        from ..mcp.hidden import masked
+        from ..mcp.host_configs import host_secrets
+
         difference = masked(difference, host_secrets(file))
     if show:
         if cli.out.as_json:
@@ -71,12 +72,19 @@ def _file(path: Path | None) -> Path:
     return (path / FILE_NAME if path.is_dir() else path).absolute()
 
 
+def _is_host_file(path: Path) -> bool:
+    """Whether a file is another host's, by its name: JSON, or what Codex reads."""
+    return path.suffix in (".json", ".jsonc") or path.parent.name == ".codex"
+
+
 def _usable(file: Path) -> str:
     """The text of a file that is right. ConfigError says what is wrong with it."""
-    if not is_host_file(file):
+    if not _is_host_file(file):
         text = read_config(file)
         load_text(text, file, trusted=False)
         return text
+    from ..mcp.host_configs import Surroundings, read_host_file, read_host_text
+
     held = read_host_file(file, Surroundings.here())
     if held.problem:
         raise ConfigError([Problem(message=held.problem.removeprefix(f"{file}: "), file=str(file))])

@@ -123,11 +123,6 @@ def host_secrets(path: Path) -> frozenset[str]:
     return frozenset(secret for server in held.servers for secret in server.secrets)
 
 
-def is_host_file(path: Path) -> bool:
-    """Whether a file is another host's, by its name: JSON, or what Codex reads."""
-    return path.suffix in (".json", ".jsonc") or path.parent.name == ".codex"
-
-
 def read_host_text(path: Path) -> str:
     """The text that trust in a host's file is bound to. OSError or ValueError as they come."""
     return decode(read(path))[0]
