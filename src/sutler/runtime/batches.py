@@ -197,8 +197,9 @@ class Batch:
                 if self._remaining(index) <= 0:
                     self._give_up(index, late(self._tickets[index]))
             return
-        if index is not None and index in self._running:
-            self._settle(index, _performed(self._running[index]))
+        future = self._running.get(index) if index is not None else None
+        if index is not None and future is not None:
+            self._settle(index, _performed(future))
 
     def _remaining(self, index: int) -> float:
         deadline = self._tickets[index].deadline
