@@ -11,6 +11,7 @@ import queue
 import socket
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -87,10 +88,8 @@ class _Server(ThreadingHTTPServer):
 
     def drop_all(self) -> None:
         for one in tuple(self.open):
-            try:
+            with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is what is being tested."""
@@ -155,23 +154,8 @@ class _Handler(BaseHTTPRequestHandler):
         if request is None:
             self.reply(202)
             return
-        session = self.headers.get("Mcp-Session-Id")
-        if (
-            not owner.modern
-            and not self.path.startswith("/messages")
-            and method not in ("initialize", "server/discover")
-        ):
-            if session not in owner.sessions:
-                text = b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}'
-                if mode == "400_session":
-                    self.reply(400, b"Bad Request: no valid session", "text/plain")
-                else:
-                    self.reply(
-                        404,
-                        text if mode == "json_404" else b"gone",
-                        "application/json" if mode == "json_404" else "text/plain",
-                    )
-                return
+        if not self.known(method, mode):
+            return
         answer, more = self.answer(method, message.get("params") or {})
         body = {"jsonrpc": "2.0", "id": request, **answer}
         if self.path.startswith("/messages"):
@@ -186,6 +170,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self.reply(200, json.dumps(body).encode(), **more)
+
+    def known(self, method: str, mode: str) -> bool:
+        """Whether the request belongs to a session that there is; answers it when not."""
+        owner = self.server.owner
+        apart = owner.modern or self.path.startswith("/messages") or method in ("initialize", "server/discover")
+        if apart or self.headers.get("Mcp-Session-Id") in owner.sessions:
+            return True
+        if mode == "400_session":
+            self.reply(400, b"Bad Request: no valid session", "text/plain")
+        elif mode == "json_404":
+            self.reply(404, b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}')
+        else:
+            self.reply(404, b"gone", "text/plain")
+        return False
 
     def misbehave(self, mode: str, request: Any) -> bool:
         owner = self.server.owner

@@ -19,7 +19,7 @@ PATH = sys.argv[2] if len(sys.argv) > 2 else ""
 OUT = sys.stdout.buffer
 LOCK = threading.Lock()
 SEEN: list[dict] = []  # every notification of the client
-CANCELLED = threading.Event()
+ASKED: list[dict] = []  # every request of the client
 WAITING: dict = {}
 EXTRA: list[dict] = []
 OPEN: list = []  # ids of subscriptions
@@ -44,6 +44,7 @@ TOOLS = [
     tool("no_end"),
     tool("env"),
     tool("seen", None, RO),
+    tool("asked", None, RO),
     tool("progress"),
     tool("junk"),
     tool("not_json_rpc"),
@@ -138,6 +139,8 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
             answer(request, json.dumps({**os.environ, "cwd now": os.getcwd()}))
         case "seen":
             answer(request, json.dumps(SEEN))
+        case "asked":
+            answer(request, json.dumps(ASKED))
         case "progress":
             token = params.get("_meta", {}).get("progressToken")
             for step in range(3):
@@ -262,11 +265,13 @@ def handle(message: dict) -> None:
     if request is None:
         SEEN.append({"method": method, **params})
         return
+    ASKED.append({"method": method})
     if method == "server/discover":
         if "silent" in MODES or "hang" in MODES:
             return
-        if "slow_modern" in MODES:
-            time.sleep(1.0)
+        if "slow_modern" in MODES and not WAITING.setdefault("asked", False):
+            WAITING["asked"] = True
+            time.sleep(0.5)
         if "modern" in MODES or "slow_modern" in MODES:
             info = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}}
             info |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -318,7 +323,7 @@ def main() -> None:
         sys.stderr.write("noise " * 70_000)
         sys.stderr.flush()
     if "slow_start" in MODES:
-        time.sleep(1.0)
+        time.sleep(0.5)
     if "half_line" in MODES:
         raw(b'{"jsonrpc": "2.0", "id')
         sys.exit(0)

@@ -107,7 +107,7 @@ async def over_http(spec: ServerSpec, link: Link, auth: httpx2.Auth | None = Non
 
 
 def _refuse_all(exchange: Exchange, link: Link) -> None:
-    """Over SSE the answer to a POST is only a receipt, so its failure is made the answer; the SDK sends no more then."""
+    """Over SSE the answer to a POST is only a receipt, so its failure is made the answer, and the last one."""
     for request in tuple(exchange.ids):
         link.refuse(request, CONNECTION_CLOSED, str(exchange.failure))
     link.end()

@@ -18,7 +18,7 @@ from ..errors import ClosedError, ToolNotFound
 from ..servers import RemoteResult, RemoteTool, ServerSpec
 from . import calls
 from .cache import ServerCache
-from .portal import Portal
+from .portal import Portal, off_loop
 from .server_task import ServerTask
 from .states import ServerState, ToolChange
 
@@ -191,7 +191,7 @@ class ServerManager:
     async def load(self) -> None:
         """Import the SDK, once, beside the loop: it takes a second, in which servers start and others answer."""
         if self._loading is None:
-            self._loading = asyncio.ensure_future(asyncio.to_thread(_import_sdk))
+            self._loading = asyncio.ensure_future(off_loop(_import_sdk))
         await asyncio.shield(self._loading)
 
     # ------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ..errors import ToolUnavailable
 from ..policy.masking import Masker, Secrets
 from ..servers import RemoteTool, ServerSpec
 from .cache import ServerCache
+from .portal import off_loop
 from .states import ServerState, State, ToolChange, difference
 from .stdio import Child, Junk, Tail
 
@@ -372,7 +373,8 @@ class ServerTask:
 
     async def _save(self) -> None:
         era = self.era if self.spec.era == "auto" and not self._doubtful else ""
-        note = await asyncio.to_thread(self._hub.cache.save, self.spec, self.tools, era=era, server=self.server)
+        tools, server = self.tools, self.server
+        note = await off_loop(lambda: self._hub.cache.save(self.spec, tools, era=era, server=server))
         if note:
             self.notes[note] = None
 

@@ -77,7 +77,7 @@ class Session:
         return not self.dead.is_set()
 
     async def list_tools(self, seconds: float) -> Listing:
-        """All its tools. ToolUnavailable when it does not say, TimeoutError when it does not answer."""
+        """All its tools. ToolUnavailable when it does not answer, or nothing that can be read."""
 
         async def page(cursor: str | None) -> Mapping[str, Any]:
             exchange = Exchange(method="tools/list")
@@ -94,6 +94,8 @@ class Session:
 
         try:
             listing = await read_all(page, seconds)
+        except TimeoutError:
+            raise ToolUnavailable("it did not answer tools/list in time") from None
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND and self.client.server_capabilities.tools is None:
                 return Listing(tools=(), notes=("it has no tools",))

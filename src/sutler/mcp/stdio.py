@@ -220,13 +220,13 @@ class Child:
         except OSError:
             return b""
 
-    async def end(self, grace: float = GRACE) -> None:
-        """Close its stdin, then TERM, then KILL, each after `grace` seconds; at last nothing of it is left.
+    async def end(self, grace: float | None = None) -> None:
+        """Close its stdin, then TERM, then KILL, each after `grace` seconds (GRACE); at last nothing of it is left.
 
         The caller may be cancelled: the ending goes on, and whoever calls again waits for the same one.
         """
         if self._ending is None:
-            self._ending = asyncio.ensure_future(self._end(grace))
+            self._ending = asyncio.ensure_future(self._end(GRACE if grace is None else grace))
         await asyncio.shield(self._ending)
 
     async def _end(self, grace: float) -> None:

@@ -20,9 +20,7 @@ from mcp.shared.message import SessionMessage
 from .link import Exchange, Link, current
 from .stdio import Child, Framer
 
-NOTICE = (
-    "notice"  # the method of an exchange that is no request: what it says is not answered, and must not be waited for
-)
+NOTICE = "notice"  # the method of an exchange that is no request: nobody waits for what comes of it
 
 
 class _ToServer:
