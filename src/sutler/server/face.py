@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -14,7 +15,15 @@ import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -27,6 +36,7 @@ from .listing import Listed, Listing, make_listing
 from .outcome import of_call
 from .parked import Parked
 from .programs import INSTRUCTIONS, Programs, own_tools
+from .upstream import Servers, Upstream
 
 Mode = Literal["flat", "program"]
 
@@ -86,13 +96,14 @@ class Face:
         self._looking = asyncio.Lock()
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
+        self._upstream: Upstream | None = None
         self.server: Server[Any] = _Server(
             "sutler",
             version=__version__,
             title="Sutler",
             instructions=INSTRUCTIONS if self._programs is not None else None,
             get_tool_input_schema=self._input_schema,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self._serve_events,
         )
         # registered so that results go out as the wire has them, with all that an upstream server said
         self.server.add_request_handler("tools/list", types.PaginatedRequestParams, self._list_tools)
@@ -116,7 +127,7 @@ class Face:
                 return listing
             self._listing = (inventory, listing)
         if known is not None:
-            await self._tell_changed()
+            await self._tell(ToolsListChanged(), Connection.send_tool_list_changed)
         return listing
 
     def _make(self, inventory: Inventory) -> Listing:
@@ -140,13 +151,50 @@ class Face:
             except Exception:
                 _log.exception("looking at the tools failed")
 
-    async def _tell_changed(self) -> None:
+    async def _tell(self, event: ServerEvent, send: Callable[[Connection], Awaitable[None]]) -> None:
         """Handshake-era clients get a notification, the others whatever they subscribed to."""
-        await self._bus.publish(ToolsListChanged())
+        await self._bus.publish(event)
         for connection in list(self._connections):
-            task = asyncio.create_task(_tell(connection))
+            task = asyncio.create_task(_send(connection, send))
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
+
+    async def offer(self, servers: Servers) -> None:
+        """In flat mode: what these upstream servers have beside tools is passed through."""
+        if self._programs is None:
+            self._upstream = Upstream(servers, self._updated)
+            await self._upstream.offer(self.server)
+
+    async def notified(self, method: str, params: Mapping[str, Any]) -> None:
+        """An upstream server says that something beside its tools has changed: clients are told."""
+        match method:
+            case "notifications/resources/list_changed":
+                await self._tell(ResourcesListChanged(), Connection.send_resource_list_changed)
+            case "notifications/prompts/list_changed":
+                await self._tell(PromptsListChanged(), Connection.send_prompt_list_changed)
+            case "notifications/resources/updated":
+                await self._updated(str(params.get("uri")))
+            case _:
+                pass
+
+    async def _updated(self, uri: str) -> None:
+        await self._tell(ResourceUpdated(uri), lambda client: client.send_resource_updated(uri))
+
+    async def _serve_events(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        upstream, followed = self._upstream, list[str]()
+        try:
+            for uri in params.notifications.resource_subscriptions or ():
+                if upstream is not None:
+                    with suppress(MCPError):  # a resource that nobody has never changes
+                        await upstream.follow(uri)
+                        followed.append(uri)
+            return await self._listen(context, params)
+        finally:
+            for uri in followed:
+                assert upstream is not None
+                upstream.leave(uri)
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
         """For the SDK's check of headers that mirror arguments."""
@@ -201,6 +249,8 @@ class Face:
     async def close(self) -> None:
         """Ends the calls in flight."""
         self._parked.close()
+        if self._upstream is not None:
+            self._upstream.close()
         self._listen.close()
         tasks = [exchange.task for exchange in self._exchanges]
         for task in tasks:
@@ -210,7 +260,7 @@ class Face:
 
 
 class _Server(Server[Any]):
-    """Says of itself, on every transport, that its list of tools changes."""
+    """Says of itself, on every transport, that its lists change."""
 
     def create_initialization_options(
         self,
@@ -218,16 +268,18 @@ class _Server(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(
+            tools_changed=True, resources_changed=True, prompts_changed=True
+        )
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
-async def _tell(connection: Connection) -> None:
+async def _send(connection: Connection, send: Callable[[Connection], Awaitable[None]]) -> None:
     try:
         async with asyncio.timeout(_TELL):
-            await connection.send_tool_list_changed()
+            await send(connection)
     except TimeoutError:
-        _log.warning("a client did not take the news that the tools have changed")
+        _log.warning("a client did not take the news that something has changed")
 
 
 def _found(inventory: Inventory, name: str) -> Row | None:

@@ -1,0 +1,109 @@
+"""What upstream servers have beside tools passes through in flat mode: over real servers and their manager."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types import PromptReference, ResourceTemplateReference, ResourceUpdatedNotification
+
+from mcp import Client
+from sutler.mcp.manager import ServerManager
+from sutler.servers import ServerSpec
+
+from .test_face import MODES, faced
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerManager]:
+    script = str(Path(__file__).with_name("upstream_server.py"))
+    cwd = tmp_path_factory.mktemp("upstream")
+    specs = [
+        ServerSpec(id=name, command=sys.executable, args=(script, name), cwd=cwd, era=era)
+        for name, era in (("old", "legacy"), ("new", "modern"))
+    ]
+    made = ServerManager(specs)
+    made.start()
+    assert made.wait(30)
+    yield made
+    assert made.close() == ()
+
+
+@pytest.mark.requirement("SRV-02")
+@MODES
+def test_resources_prompts_and_completions_of_upstream_servers_pass_through(manager: ServerManager, mode: str) -> None:
+    async def go() -> None:
+        async with faced() as (_, face):
+            await face.offer(manager)
+            async with Client(face.server, mode=mode) as client:
+                resources = {one.uri: one.mime_type for one in (await client.list_resources()).resources}
+                assert list(resources) == ["data://fixed", "data://old", "data://new"]
+                assert resources["data://fixed"] == "application/octet-stream"
+                (template,) = (await client.list_resource_templates()).resource_templates
+                assert template.uri_template == "note://{name}"
+                (blob,) = (await client.read_resource("data://fixed")).contents
+                assert blob.blob == "b2xk"  # "old", the first server
+                (text,) = (await client.read_resource("note://me")).contents
+                assert text.text == "old notes me"
+                with pytest.raises(MCPError):
+                    await client.read_resource("none://at-all")
+
+                prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+                assert prompts == ["greet", "new__greet"]
+                for name, said in (("greet", "old greets you"), ("new__greet", "new greets you")):
+                    (message,) = (await client.get_prompt(name, {"who": "you"})).messages
+                    assert message.content.text == said
+                with pytest.raises(MCPError, match="Unknown prompt: nobody"):
+                    await client.get_prompt("nobody")
+
+                named = {"name": "who", "value": "x"}
+                done = await client.complete(PromptReference(name="new__greet"), named)
+                assert done.completion.values == ["new-x"]
+                done = await client.complete(ResourceTemplateReference(uri="note://{name}"), named)
+                assert done.completion.values == ["old-x"]
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("SRV-02")
+@MODES
+def test_who_follows_a_resource_of_an_upstream_server_hears_that_it_changed(manager: ServerManager, mode: str) -> None:
+    async def go() -> None:
+        heard = anyio.Event()
+
+        async def message(item: Any) -> None:
+            if isinstance(item, ResourceUpdatedNotification):
+                assert item.params.uri == "data://new"
+                heard.set()
+
+        async def touch_until(done: Callable[[], bool]) -> None:
+            with anyio.fail_after(20):
+                while not done():  # the upstream stream may not be open yet, and nothing is replayed
+                    await asyncio.to_thread(manager.portal.run, manager.call("new", "touch", {}))
+                    await asyncio.sleep(0.05)
+
+        async with faced() as (_, face):
+            await face.offer(manager)
+            async with Client(face.server, mode=mode, message_handler=message) as client:
+                if mode == "legacy":
+                    with pytest.warns(MCPDeprecationWarning):
+                        await client.subscribe_resource("data://new")
+                    await touch_until(heard.is_set)
+                    with pytest.warns(MCPDeprecationWarning):
+                        await client.unsubscribe_resource("data://new")
+                else:
+                    async with client.listen(resource_subscriptions=["data://new"]) as events:
+                        first = asyncio.ensure_future(anext(aiter(events)))
+                        await touch_until(first.done)
+                        assert first.result().uri == "data://new"
+            with anyio.fail_after(10):
+                while face._upstream._following:
+                    await asyncio.sleep(0.02)
+
+    asyncio.run(go())

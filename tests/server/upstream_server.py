@@ -1,0 +1,45 @@
+"""An MCP server with something of everything, for the tests of what is passed through."""
+
+from __future__ import annotations
+
+import sys
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import Completion
+
+server = MCPServer(sys.argv[1])
+
+
+@server.resource("note://{name}")
+def note(name: str) -> str:
+    return f"{sys.argv[1]} notes {name}"
+
+
+@server.resource("data://fixed", mime_type="application/octet-stream")
+def fixed() -> bytes:
+    return sys.argv[1].encode()
+
+
+@server.resource(f"data://{sys.argv[1]}")
+def own() -> str:
+    return "own"
+
+
+@server.prompt()
+def greet(who: str) -> str:
+    return f"{sys.argv[1]} greets {who}"
+
+
+@server.completion()
+async def complete(ref: object, argument: object, context: object) -> Completion:
+    return Completion(values=[f"{sys.argv[1]}-{argument.value}"])  # type: ignore[attr-defined]
+
+
+@server.tool()
+async def touch(ctx: Context) -> str:
+    await ctx.notify_resource_updated(f"data://{sys.argv[1]}")
+    return "touched"
+
+
+server.run()
