@@ -179,6 +179,19 @@ def test_an_unset_variable_makes_its_server_unavailable_and_no_other() -> None:
     assert good.unavailable == ""
 
 
+@pytest.mark.requirement("MCP-01")
+def test_what_a_variable_brings_along_is_looked_at_too() -> None:
+    config = load_text(
+        "[mcp_servers.web]\nurl = 'https://x/mcp'\nheaders = { A = '${TOKEN}' }\n"
+        "[mcp_servers.run]\ncommand = 'x'\nenv_vars = ['GONE', 'TOKEN']\n",
+        FILE,
+        env={"TOKEN": "ended-by-a-break\n"},
+    )
+    web, run = config.mcp_servers
+    assert "line break" in web.unavailable and "headers.A" in web.unavailable
+    assert run.unavailable == "" and len(run.notes) == 1 and "GONE" in run.notes[0]
+
+
 @pytest.mark.requirement("MCP-02", "PRG-10")
 def test_secrets_are_known_to_be_secret_and_never_printed() -> None:
     config = read(

@@ -5,17 +5,21 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sutler.errors import ToolUnavailable
 from sutler.mcp.host_configs import HostFile, Surroundings, read_host_file, read_host_files
 from sutler.mcp.hosts.dialects import DIALECTS, needs_trust, places, user_files
 from sutler.mcp.hosts.entry import env_file, is_sutler
 from sutler.mcp.hosts.install import with_server
 from sutler.mcp.hosts.jsonc import Document, JsoncError
+from sutler.mcp.manager import ServerManager
+from sutler.mcp.source import McpToolSource
 from sutler.policy.trust import TrustStore
 from sutler.servers import ServerSpec
 
@@ -362,6 +366,9 @@ def test_the_encoding_of_a_file_does_not_matter(encoding: str, project: Path, ar
         ({"type": "http", "command": "x"}, "no address"),
         ({"url": "file:///etc/passwd"}, "http:// or https://"),
         ({"command": "x\0y"}, "NUL"),
+        ({"command": "x", "env": {"A=B": "c"}}, "name of a variable"),
+        ({"url": "https://x", "headers": {"A": "b\r\nC: d"}}, "line break"),
+        ({"url": "https://x", "headers": {"A": "${B"}}, "does not put in"),
         ({"command": "x", "envFile": "/dev/zero"}, "envFile"),
         ({"command": "x", "includeTools": "a"}, "includeTools is no list"),
     ],
@@ -418,6 +425,29 @@ def test_a_projects_file_is_listed_and_not_started_before_it_is_trusted(
     assert only(read_host_file(file, around)).unavailable == ""
     put(file, {key: {"s": {"command": "rm"}}})
     assert "not trusted" in only(read_host_file(file, around)).unavailable
+
+
+@pytest.mark.requirement("TRU-01", "MCP-02")
+def test_nothing_of_a_projects_file_is_spawned_before_it_is_trusted(project: Path, home: Path, tmp_path: Path) -> None:
+    proof = tmp_path / "started"
+    entry = {"command": sys.executable, "args": ["-c", f"open({str(proof)!r}, 'w')"]}
+    file = put(project / ".mcp.json", {"mcpServers": {"s": entry}})
+    trust = TrustStore(tmp_path / "state")
+    around = Surroundings(env=dict(os.environ), home=home, project=project, trust=trust)
+    for trusted in (False, True):
+        server = only(read_host_file(file, around))
+        manager = ServerManager([server])
+        try:
+            manager.start()
+            manager.wait(0.5 if trusted else 2)
+            source = McpToolSource(manager, server)
+            assert not source.available() and ("not trusted" in source.reason) is not trusted
+            with pytest.raises(ToolUnavailable):
+                manager.portal.submit(manager.call(server.id, "t", {}, timeout=1)).result(10)
+            assert proof.exists() is trusted
+        finally:
+            assert manager.close() == ()
+        trust.trust(file, file.read_text())
 
 
 @pytest.mark.requirement("TRU-01")

@@ -93,6 +93,11 @@ def _server(cx: Checker, path: KeyPath, key: str, value: Any) -> Any:
         where=cx.where(path),
         unavailable="; ".join(texts.unset),
         secrets=frozenset(secrets),
+        notes=tuple(
+            f"env_vars names {one}, which is not set, so the server does not get it"
+            for one in found["env_vars"]
+            if cx.env is not None and one not in cx.env
+        ),
     )
 
 
@@ -183,6 +188,13 @@ def _keys(texts: _Texts) -> Mapping[str, Check]:
 
         return check
 
+    def headers(cx: Checker, path: KeyPath, value: Any) -> Any:
+        checked = texts_by(_HEADER, "a header")(cx, path, value)
+        for key, given in dict[str, str]({} if checked is WRONG else checked).items():
+            if "\n" in given or "\r" in given:  # a variable filled from a file often ends in one
+                texts.unset.append(f"{cx.where((*path, key))}: {dotted((*path, key))}: its value holds a line break")
+        return checked
+
     return {
         "transport": choice(*TRANSPORTS),
         "command": filled,
@@ -191,7 +203,7 @@ def _keys(texts: _Texts) -> Mapping[str, Check]:
         "env_vars": _env_vars,
         "cwd": cwd,
         "url": url,
-        "headers": texts_by(_HEADER, "a header"),
+        "headers": headers,
         "connect_timeout": seconds,
         "timeout": seconds,
         "enabled": boolean,

@@ -97,12 +97,14 @@ def describe(block: Mapping[str, Any]) -> str:
             return _with_facts(f"an {kind}", block.get("mimeType"), block.get("data"))
         case "resource":
             inner = _inner(block)
-            return _with_facts(f"the resource {inner.get('uri') or '?'}", inner.get("mimeType"), inner.get("blob"))
+            return _with_facts(f"the resource {_short(inner.get('uri'))}", inner.get("mimeType"), inner.get("blob"))
         case "resource_link":
             name = block.get("title") or block.get("name") or "a resource"
-            return _with_facts(f"a link to {name}, {block.get('uri') or '?'}", block.get("mimeType"), block.get("size"))
+            return _with_facts(
+                f"a link to {_short(name)}, {_short(block.get('uri'))}", block.get("mimeType"), block.get("size")
+            )
         case _:
-            return f"a block of the unknown type {kind!r}"
+            return f"a block of the unknown type {_short(kind)!r}"
 
 
 def _of_blocks(content: Sequence[Mapping[str, Any]], plain: bool, notes: list[str]) -> Any:
@@ -145,6 +147,11 @@ def _kind(block: Mapping[str, Any]) -> str:
 def _inner(block: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = block.get("resource")
     return cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) and value else "?"
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 def _with_facts(what: str, mime: object, size: object) -> str:

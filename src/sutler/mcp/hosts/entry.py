@@ -289,6 +289,12 @@ def _environment(reader: _Reader, env: dict[str, str]) -> tuple[dict[str, str], 
             names.append(item)
         elif isinstance(item, dict) and isinstance(name := cast("dict[str, Any]", item).get("name"), str):
             names.append(name)
+    for name in [name for name in env if not name or "=" in name or "\0" in name]:
+        del env[name]
+        reader.problems.append(f"env: {name!r} cannot be the name of a variable")
+    unset = [name for name in names if name not in reader.scope.env]
+    if unset:
+        reader.notes.append(f"env_vars names {', '.join(unset)}, not set here, so the server does not get it")
     return env, tuple(names)
 
 
@@ -316,6 +322,8 @@ def _headers(reader: _Reader) -> dict[str, str]:
         if not value and not any(name in problem for problem in reader.problems):
             del found[name]
             reader.notes.append(f"the header {name} is empty and is not sent")
+        elif "\n" in value or "\r" in value:
+            reader.problems.append(f"the header {name} holds a line break")
         elif "${" in value:
             reader.problems.append(
                 f"the header {name} holds a variable that {reader.given.dialect.title} does not put in"
