@@ -114,6 +114,15 @@ def test_a_state_folder_that_others_may_write_is_a_problem(project: Project, sut
     assert finding["do"] == f"chmod go-w {trust}"
 
 
+def test_a_state_folder_that_cannot_be_made_is_a_problem(
+    project: Project, sutler: Sutler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUTLER_STATE_DIR", "/proc/nowhere/state")
+    done = sutler("doctor", "--json")
+    assert done.code == 1
+    assert "cannot be made in /proc" in _about(done.json, "state folder")[0]["said"]
+
+
 def test_a_damaged_store_is_a_problem(project: Project, sutler: Sutler) -> None:
     sutler("call", "tool_echo", "text=a")
     [store] = (project.home / "state" / "runs").glob("*.db")
