@@ -83,7 +83,7 @@ def tool_count_words(text: str, top: int = 5) -> dict[str, int]:
 def init(
     cli: Cli,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="Where. [default: this folder]", show_default=False)
+        Path | None, typer.Argument(metavar="FOLDER", help="Where. [default: this folder]", show_default=False)
     ] = None,
 ) -> int:
     """Write a commented sutler.toml and a tools/ folder with one small library, and trust them. Overwrites nothing."""

@@ -21,7 +21,7 @@ def trust(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[PATH]", help="A sutler.toml or its folder. [default: the nearest upward]", show_default=False
+            metavar="PATH", help="A sutler.toml or its folder. [default: the nearest upward]", show_default=False
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Only show what is new since it was last trusted.")] = False,
