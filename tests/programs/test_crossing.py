@@ -100,3 +100,14 @@ def test_a_program_cannot_name_the_guard(rt: SyncRuntime) -> None:
     for text in (f"{GUARD} = 1", f"def {GUARD}(v, s=False):\n    return v", f"{GUARD}(1)", "__huge__ = 1"):
         for level in ("program", "full"):
             assert not rt.check(text, level=level).ok  # type: ignore[arg-type]
+
+
+def test_a_result_that_cannot_be_given_to_a_program_is_an_error_it_can_catch() -> None:
+    def half() -> str:
+        return "a\ud800b"
+
+    options: dict[str, Any] = {"config": False, "default_tools": False}
+    with SyncRuntime(tools=[half], **options) as opened:
+        run = opened.run("try:\n    half()\nexcept ValueError as error:\n    seen = str(error)\nseen")
+        assert run.status == "completed" and "cannot be given" in run.output
+        assert opened.call("half").output == "a\ud800b"
