@@ -295,9 +295,7 @@ def _did_not_cross(error: MontyError) -> bool:
     """Whether a value of the host could not be given to the sandbox (half a character, a type it does not have)."""
     if isinstance(error, MontyConversionError):
         return True
-    return (
-        isinstance(error, MontyRuntimeError) and not error.traceback() and isinstance(error.exception(), UnicodeError)
-    )
+    return isinstance(error, MontyRuntimeError) and not error.traceback() and "codec can't encode" in str(error)
 
 
 def _reword(message: str) -> str:
