@@ -17,6 +17,7 @@ from ..lang.rewrite import Edit, apply, stands
 
 GUARD = "__guard__"
 MOST_ITEMS = 1_000_000
+MOST_BOXES = 200_000
 MOST_ODD_KEYS = 1_000
 
 PRELUDE = f"""\
@@ -36,6 +37,7 @@ def {GUARD}(value, shown=False):
             return repr(value)
     waiting = [value]
     left = {MOST_ITEMS}
+    boxes = {MOST_BOXES}
     while waiting:
         box = waiting.pop()
         kind = type(box)
@@ -55,7 +57,8 @@ def {GUARD}(value, shown=False):
         else:
             raise TypeError('a ' + repr(kind) + ' cannot leave the program; give text, numbers, lists or dicts')
         left = left - len(box)
-        if left < 0:
+        boxes = boxes - 1
+        if left < 0 or boxes < 0:
             raise ValueError('a value that is cyclic, or has over {MOST_ITEMS:,} items, cannot leave the program')
         odd = 0
         for key in keys:

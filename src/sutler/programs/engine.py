@@ -253,7 +253,7 @@ class Session:
         line, trace = None, message
         if isinstance(error, MontyRuntimeError | MontySyntaxError):
             places = [frame.line - PRELUDE_LINES for frame in error.traceback() if frame.line > PRELUDE_LINES]
-            line = places[0] if places else None
+            line = places[-1] if places else None  # where it went wrong, not who called that
             message = error.display("msg")
             trace = self._shorten(places, error.display("type-msg"))
         type_ = type(error.exception()).__name__
