@@ -253,4 +253,4 @@ def test_the_hosts_warning_filters_are_left_alone() -> None:
     [("for x in\n    y", "at its end"), ("1 +  # and", "at its end"), ("a b c", "at 'b'"), ("x = = 3", "at '='")],
 )
 def test_a_line_that_is_not_python_says_where_python_stopped(text: str, place: str) -> None:
-    assert said(text).startswith(f"line 1: this line is not Python (invalid syntax {place}): {text[:5]}")
+    assert said(text).startswith(f"line 1: this line is not Python (invalid syntax {place}): {text[:3]}")
