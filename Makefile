@@ -18,7 +18,7 @@ demo: $(READY)
 	@$(BIN)/python examples/quickstart/demo.py
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

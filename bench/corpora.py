@@ -304,7 +304,7 @@ def main() -> int:
         share = outcome.good / outcome.of if outcome.of else 0.0
         verdict = "ok" if outcome.passed else "MISSED"
         print(
-            f"{outcome.name:<36} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.0%})"
+            f"{outcome.name:<36} {outcome.good:>6} of {outcome.of:<6} {share:8.2%} (bar {outcome.bar:.1%})"
             f" {outcome.seconds:6.2f} s  {verdict}  {outcome.detail}"
         )
         for line in outcome.failed[:SHOWN]:

@@ -7,6 +7,9 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import sutler
 from sutler import Runtime, SyncRuntime, tool
@@ -72,3 +75,32 @@ def test_the_example_of_the_sync_api_runs_as_it_stands(tmp_path: Path) -> None:
     with SyncRuntime(workspace=tmp_path / "work", tools=[add], config=False) as rt:
         assert rt.call("add", {"a": 1}).output == 2
         assert rt.run("add(1, 2)").output == 3
+
+
+def test_what_a_repl_shows_is_short(tmp_path: Path) -> None:
+    rt = SyncRuntime(tools=add, config=False, tool_folders=str(tmp_path))
+    assert repr(rt) == "<SyncRuntime, not open>"
+    with rt:
+        assert f"{len(rt.tools())} tools" in repr(rt) and len(repr(rt.inventory())) < 200
+        assert repr(rt.call("add", {"a": 1})).startswith("ToolResult(success=True, output=2")
+        assert len(repr(rt.run("[add(n) for n in range(300)]"))) < 1000
+        assert repr(rt.tools()[-1]) == "<ToolSpec functions::add (3, 3) undeclared>"
+
+
+def test_mistakes_of_a_host_are_named_all_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    wrong: dict[str, Any] = {"policy": "saef", "limits": {"callz": 3}, "tools": ["x"], "workspace": tmp_path / "file"}
+    with pytest.raises(sutler.ConfigError) as caught:
+        SyncRuntime(config=False, **wrong).open()
+    text = str(caught.value)
+    assert "calls" in text and "safe" in text and "must be functions" in text and "is a file" in text
+    with SyncRuntime(config=False) as rt, pytest.raises(ValueError, match="openai, anthropic"):
+        rt.schemas("opnai")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="SyncRuntime"), Runtime():
+        pass
+
+
+def test_a_tool_folder_that_does_not_exist_is_quarantined_with_its_reason(tmp_path: Path) -> None:
+    with SyncRuntime(config=False, tool_folders=[tmp_path / "nowhere"]) as rt:
+        (bad,) = rt.inventory().quarantined
+        assert "no such folder" in bad.reason and str(tmp_path / "nowhere") in bad.source

@@ -64,7 +64,9 @@ def main() -> int:
         for entry in shown:
             result = str(entry.result if entry.success else entry.error).replace("\n", " ")
             tool = f"{entry.source}::{entry.tool}"
-            table.add_row(str(entry.step), str(entry.line), tool, f"{entry.duration * 1000:.1f}", result[: console.width - 52])
+            table.add_row(
+                str(entry.step), str(entry.line), tool, f"{entry.duration * 1000:.1f}", result[: console.width - 52]
+            )
         console.print(table)
         console.print(f"  {len(run.trace)} calls; {len(run.trace) - len(shown)} of them not shown")
 

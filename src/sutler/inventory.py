@@ -58,6 +58,12 @@ class Inventory:
     unavailable: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"<Inventory: {len(self.tools)} tools, {len(self.shadowed)} shadowed, {len(self.quarantined)} quarantined,"
+            f" {len(self.unavailable)} unavailable>"
+        )
+
     @cached_property
     def program(self) -> Mapping[str, Row]:
         """The winners by the name that programs call them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -22,6 +22,21 @@ JSON_TYPES: Mapping[str, str] = {
     "object": "dict",
     "null": "None",
 }
+
+
+def _short(self: Any) -> str:
+    """A dataclass with only what is not as it always is; a REPL is where people look first."""
+    shown: list[str] = []
+    for part in fields(self):
+        held = getattr(self, part.name)
+        usual = part.default if part.default is not MISSING else None
+        if part.default_factory is not MISSING:
+            usual = part.default_factory()
+        if held != usual:
+            text = repr(held)
+            shown.append(f"{part.name}={text if len(text) <= 200 else text[:200] + '...'}")
+    return f"{type(self).__name__}({', '.join(shown)})"
+
 
 GradeFrom = Literal["override", "declared", "hints", "undeclared"]
 SourceKind = Literal["config", "library", "code", "function", "virtual", "mcp", "openapi"]
@@ -215,6 +230,9 @@ class ToolSpec:
     def with_grade(self, grade: Grade, grade_from: GradeFrom = "override") -> ToolSpec:
         return replace(self, grade=grade, grade_from=grade_from)
 
+    def __repr__(self) -> str:
+        return f"<ToolSpec {self.qualified} {self.grade} {self.grade_from}>"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
@@ -316,6 +334,8 @@ class ToolResult:
             wrapper.setdefault(name, value)
         return wrapper
 
+    __repr__ = _short
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEntry:
@@ -334,6 +354,9 @@ class TraceEntry:
     decision: Decision | None = None
     line: int | None = None
     run_id: str | None = None
+    stdout: str = ""
+
+    __repr__ = _short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,6 +383,8 @@ class RunResult:
         if self.output is not None:
             return self.output
         return self.stdout.strip() or None
+
+    __repr__ = _short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,7 @@ class Toolbox:
     def inventory(self) -> Inventory:
         """What there is now: the same object as before unless a source says otherwise (SRC-08, SRC-13)."""
         built = self._built
-        if built is not None and not self._stale and all(self._is_as_it_was(member) for member in self._moving):
+        if built is not None and self.is_current():
             return built[1]
         with self._lock:
             members = list(self._members)
@@ -142,6 +142,10 @@ class Toolbox:
             self._built = (answers, inventory)
             self._tell(inventory)
             return inventory
+
+    def is_current(self) -> bool:
+        """Whether the next inventory is the one given last: nothing was added, and no source says otherwise."""
+        return self._built is not None and not self._stale and all(map(self._is_as_it_was, self._moving))
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """What runs a tool, from the source that owns it (SRC-03). ToolNotFound names the closest."""

@@ -100,6 +100,27 @@ def test_a_tool_works_in_the_folder_of_the_config_or_where_it_is_told(project: P
     assert sutler("call", "tool_place", "--workspace", str(other)).out == f"{other}\n"
 
 
+def test_a_current_folder_that_is_gone_is_said(project: Project, sutler: Sutler, monkeypatch) -> None:
+    gone = project.root / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for argv in (("tools",), ("runs",), ("trust",), ("init",)):
+        done = sutler(*argv)
+        assert done.code == 2
+        assert done.err == "error: the current folder has been removed; change to one that is there\n"
+
+
+def test_a_result_is_given_even_when_it_cannot_be_put_on_record(project: Project) -> None:
+    done = project.process("--config", "sutler.toml", "call", "tool_echo", "text=a", SUTLER_STATE_DIR="/proc/nowhere")
+    assert (done.code, done.out) == (3, "a\n")
+    assert "/proc/nowhere" in done.err
+    project.library("mark.py", "def tool_mark():\n    open('mark', 'w').close()\n")
+    refused = project.process("--config", "sutler.toml", "call", "tool_mark", SUTLER_STATE_DIR="/proc/nowhere")
+    assert refused.code == 4  # what may write runs only when it can be recorded first
+    assert not (project.root / "mark").exists()
+
+
 def test_a_fault_of_ours_is_said_as_one_without_a_traceback(
     project: Project, sutler: Sutler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

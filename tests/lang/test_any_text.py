@@ -143,7 +143,8 @@ def test_the_same_thing_wrong_in_several_lines_is_said_once_with_the_lines() -> 
     verdict = checked("d = {1: 2}\ndel d[1]\nd\ndel d[2]\nzz + zz\nzz")
     assert [str(problem) for problem in verdict.errors] == [
         "line 2: del is not available (also in line 4). Write instead: d.pop(1)",
-        "line 5: there is no name zz (also in line 6). Write instead: zz = ... on a line before",
+        "line 5: there is no name zz (also in line 6). "
+        "Write instead: zz = ... on a line before, or pass it as a parameter",
     ]
     (many,) = checked("\n".join(["zz"] * 20)).errors
     assert many.message == "there is no name zz (also in line 2, 3, 4, 5, 6, ...)"
@@ -245,3 +246,11 @@ def test_the_hosts_warning_filters_are_left_alone() -> None:
         before = list(warnings.filters)
         assert checked("x = '\\d'\nx is 'a'\nassert (x, 'y')").ok
         assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("for x in\n    y", "at its end"), ("1 +  # and", "at its end"), ("a b c", "at 'b'"), ("x = = 3", "at '='")],
+)
+def test_a_line_that_is_not_python_says_where_python_stopped(text: str, place: str) -> None:
+    assert said(text).startswith(f"line 1: this line is not Python (invalid syntax {place}): {text[:3]}")

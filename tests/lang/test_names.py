@@ -13,8 +13,8 @@ UNKNOWN = {
     "readFile('a')": ("the closest tool is read_file", "read_file("),
     "totl = 1\ntotal": ("the closest is totl", "totl"),
     "lenght([1])": ("there is no name lenght", "len"),
-    "frobnicate(1)": ("there is no tool or function frobnicate", "read_file("),
-    "zzz": ("there is no name zzz", "zzz = ..."),
+    "zzz": ("there is no name zzz", "zzz = ... on a line before, or pass it as a parameter"),
+    "print(date)": ("date is not imported", "from datetime import date as the first line, or pass it as a parameter"),
     "json.loads('1')": ("json is not imported", "import json as the first line"),
     "Counter('a')": ("Counter is not imported", "from collections import Counter"),
     "sqrt(2)": ("sqrt is not imported", "from math import sqrt"),
@@ -34,6 +34,30 @@ def test_an_unknown_name_is_reported_with_its_line_and_what_comes_closest(text: 
     assert answer.startswith(f"line {text.count(chr(10)) + 1}: ")
     assert message in answer
     assert rewrite in answer.split("Write instead: ")[1]
+
+
+@pytest.mark.parametrize("name", ["text", "leng", "maxx", "prints", "types", "code", "rows"])
+def test_a_name_that_is_only_read_is_never_taken_for_a_builtin_or_a_module(name: str) -> None:
+    [problem] = checked(f"read_file({name})").errors
+    assert (problem.unknown, problem.called) == (name, False)
+    assert problem.message == f"there is no name {name}"
+    assert problem.rewrite == f"{name} = ... on a line before, or pass it as a parameter"
+
+
+def test_a_parameter_that_was_forgotten_may_be_one_that_the_program_sets_anew() -> None:
+    assert said("text = text.strip()").endswith("before this one, or pass it as a parameter")
+
+
+def test_a_called_name_that_nothing_is_like_lists_no_tools() -> None:
+    [problem] = checked("frobnicate(1)").errors
+    assert problem.message == "there is no tool or function frobnicate; of the 5 tools none is close"
+    assert (problem.rewrite, problem.unknown, problem.called) == ("", "frobnicate", True)
+    assert "there are no tools" in str(check("frobnicate(1)", {}).errors[0])
+
+
+def test_a_tool_is_known_by_the_end_of_its_name() -> None:
+    tools = {"tool_wc": TOOLS["ping"], "tool_frob": TOOLS["ping"]}
+    assert "the closest tool is tool_wc" in str(check("wc('a')", tools).errors[0])
 
 
 TOO_EARLY = {

@@ -57,7 +57,7 @@ def test_a_huge_integer_is_refused_before_anything_tries_to_print_it(rt: SyncRun
 @pytest.mark.requirement("PRG-01")
 def test_ordinary_values_pass_as_they_are(rt: SyncRuntime) -> None:
     text = "x = {'a': [1, 2.5, None, True, 'z'], 'b': {3: 'c', (1, 2): 'd'}}\necho(x['a'])\nx"
-    assert rt.run(text).output == {"a": [1, 2.5, None, True, "z"], "b": {"3": "c", "(1, 2)": "d"}}
+    assert rt.run(text).output == {"a": [1, 2.5, None, True, "z"], "b": {"3": "c", "[1, 2]": "d"}}
     assert rt.run("range(3)").output == [0, 1, 2]
     assert rt.run("{i: i for i in range(5000)}").output["4999"] == 4999
     assert rt.run("import datetime\ndatetime.date(2026, 1, 2)").output == "2026-01-02"
@@ -100,3 +100,14 @@ def test_a_program_cannot_name_the_guard(rt: SyncRuntime) -> None:
     for text in (f"{GUARD} = 1", f"def {GUARD}(v, s=False):\n    return v", f"{GUARD}(1)", "__huge__ = 1"):
         for level in ("program", "full"):
             assert not rt.check(text, level=level).ok  # type: ignore[arg-type]
+
+
+def test_a_result_that_cannot_be_given_to_a_program_is_an_error_it_can_catch() -> None:
+    def half() -> str:
+        return "a\ud800b"
+
+    options: dict[str, Any] = {"config": False, "default_tools": False}
+    with SyncRuntime(tools=[half], **options) as opened:
+        run = opened.run("try:\n    half()\nexcept ValueError as error:\n    seen = str(error)\nseen")
+        assert run.status == "completed" and "cannot be given" in run.output
+        assert opened.call("half").output == "a\ud800b"

@@ -325,6 +325,23 @@ def test_the_trace_holds_each_call_bounded_and_with_secrets_masked(runtime: Any)
     assert "hunter2" not in str(run.trace)
 
 
+@pytest.mark.requirement("PRG-10", "RUN-13")
+def test_what_a_tool_prints_stands_in_the_trace_of_that_call_only(runtime: Any) -> None:
+    def speak(word: str) -> str:
+        print("saying", word)
+        return word
+
+    run = runtime(speak).run("speak('a')\nprint('mine')\nspeak('b')")
+    assert [entry.stdout for entry in run.trace] == ["saying a\n", "saying b\n"]
+    assert run.stdout == "mine\n"
+
+
+def test_the_line_of_an_error_is_where_it_went_wrong(runtime: Any) -> None:
+    run = runtime().run("def f(x):\n    y = 1\n    return y / x\n\nf(0)")
+    assert run.error is not None and run.error.line == 3
+    assert "line 5" in (run.error.traceback or "")
+
+
 @pytest.mark.requirement("PRG-10")
 def test_repairs_stand_in_the_trace(runtime: Any) -> None:
     run = runtime(double).run("y = '3'\ndouble(y)")

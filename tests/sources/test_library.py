@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sutler.sources.library import LibraryToolSource, open_folders
 from sutler.sources.modules import PrivateModules
 from sutler.sources.scanfolder import list_folder
 from sutler.spec import Grade, ToolSpec
+from sutler.toolbox import Toolbox
 
 TOOL = 'def {0}(a: int = 1) -> int:\n    """Does {0}."""\n    return a\n'
 
@@ -187,6 +188,13 @@ def test_a_link_is_followed_inside_the_folder_and_named_when_it_leaves_it(tmp_pa
     assert any("configured twice" in note for source in both for note in getattr(source, "notes", ()))
 
 
+def toolbox_of(sources: Sequence[Any]) -> Toolbox:
+    toolbox = Toolbox()
+    for source in sources:
+        toolbox.add_source(source)
+    return toolbox
+
+
 @pytest.mark.requirement("LIB-10")
 def test_a_folder_that_cannot_be_used_is_a_source_with_its_reason_and_spoils_nothing(tmp_path: Path) -> None:
     lay(tmp_path / "good", {"a.py": TOOL.format("tool_a")})
@@ -194,10 +202,11 @@ def test_a_folder_that_cannot_be_used_is_a_source_with_its_reason_and_spoils_not
     sources = open_folders(
         [tmp_path / "missing", tmp_path / "file.py", str(tmp_path / "good"), tmp_path / "nul\0"], cache=False
     )
-    states = [(source.available(), getattr(source, "reason", "")) for source in sources]
-    assert [state[0] for state in states] == [False, False, True, False]
-    assert "no such folder" in states[0][1]
-    assert "not a folder" in states[1][1]
+    inventory = toolbox_of(sources).inventory()
+    reasons = [one.reason for one in inventory.quarantined]
+    assert len(reasons) == 3 and all(one.tool is None for one in inventory.quarantined)
+    assert "no such folder" in reasons[0] and "not a folder" in reasons[1]
+    assert list(inventory.tools) == ["tool_a"]
     assert [spec.name for spec in sources[2].discover()] == ["tool_a"]
 
 

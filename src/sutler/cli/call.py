@@ -23,7 +23,7 @@ def call(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=VALUE]...",
+            metavar="NAME=VALUE",
             help="Arguments: name=value, name:=JSON, name=@file (- is stdin).",
             show_default=False,
         ),

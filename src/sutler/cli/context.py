@@ -73,8 +73,8 @@ class Cli:
 
         if self.given.config is not None:
             return self.given.config.absolute().parent
-        found = find_config(Path.cwd())
-        return found.parent if found is not None else Path.cwd()
+        found = find_config(here())
+        return found.parent if found is not None else here()
 
     def store_path(self) -> Path:
         from ..store import default_path
@@ -86,13 +86,13 @@ class Cli:
         if self._config is None:
             from ..config import load, user_config_file
 
-            self._config = load(self.given.config, start=Path.cwd(), user_file=user_config_file())
+            self._config = load(self.given.config, start=here(), user_file=user_config_file())
         return self._config
 
     def workspace(self, config: Config) -> Path:
         given = self.given.workspace
         if given is None:
-            return config.workspace_root(Path.cwd())
+            return config.workspace_root(here())
         if not given.is_dir():
             what = "is not a folder" if given.exists() else "there is no such folder"
             raise Refused(f"--workspace {given}: {what}")
@@ -190,6 +190,14 @@ class Cli:
 
         assert self.progress is not None
         return TerminalApproval(sys.stderr, pause=self.progress.paused)
+
+
+def here() -> Path:
+    """The current folder."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Refused("the current folder has been removed; change to one that is there") from None
 
 
 def at_terminal() -> bool:

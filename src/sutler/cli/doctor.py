@@ -6,6 +6,7 @@ import os
 import platform
 import stat
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -242,6 +243,10 @@ def _permissions(folder: Path) -> Finding:
     try:
         held = folder.stat()
     except FileNotFoundError:
+        above = next(one for one in folder.parents if one.exists())
+        if not _can_be_made(above):
+            do = "set SUTLER_STATE_DIR to a folder of your own"
+            return Finding(about=about, state="problem", said=f"{folder} cannot be made in {above}", do=do)
         return Finding(about=about, state="ok", said=f"{folder} (made when it is first needed)")
     except OSError as error:
         do = "make it readable, or set SUTLER_STATE_DIR"
@@ -261,6 +266,15 @@ def _permissions(folder: Path) -> Finding:
         do = "make it writable, or set SUTLER_STATE_DIR"
         return Finding(about=about, state="problem", said=f"{folder} cannot be written", do=do)
     return Finding(about=about, state="ok", said=str(folder))
+
+
+def _can_be_made(above: Path) -> bool:
+    """Whether a folder can be made there; some file systems let nobody, whatever the permissions say."""
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".sutler-", dir=above))  # noqa: PTH106 - the name is a text
+    except OSError:
+        return False
+    return True
 
 
 def _store(path: Path) -> Finding:

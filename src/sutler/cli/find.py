@@ -24,7 +24,7 @@ def find(inventory: Inventory, name: str) -> Row:
         if known:
             raise ToolUnavailable(f"{name} cannot be called now: {'; '.join(known)}") from error
         # A folder that cannot be read may well be where the tool is.
-        folders = [reason for where, reason in inventory.unavailable if Path(where).is_absolute()]
+        folders = [one.reason for one in inventory.quarantined if one.tool is None and Path(one.source).is_absolute()]
         if folders:
             raise ToolUnavailable(f"{error}; and a tool folder is unavailable: {'; '.join(folders)}") from error
         raise

@@ -10,7 +10,7 @@ import typer
 from ..config import FILE_NAME
 from ..policy.trust import TrustStore
 from ..state import state_dir
-from .context import Cli
+from .context import Cli, here
 from .exits import OK, Refused
 
 CONFIG = """\
@@ -83,11 +83,11 @@ def tool_count_words(text: str, top: int = 5) -> dict[str, int]:
 def init(
     cli: Cli,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="Where. [default: this folder]", show_default=False)
+        Path | None, typer.Argument(metavar="FOLDER", help="Where. [default: this folder]", show_default=False)
     ] = None,
 ) -> int:
     """Write a commented sutler.toml and a tools/ folder with one small library, and trust them. Overwrites nothing."""
-    root = (folder or Path.cwd()).absolute()
+    root = (folder or here()).absolute()
     config = root / FILE_NAME
     if config.exists() or config.is_symlink():
         raise Refused(f"{config} is here already; nothing was written")

@@ -35,7 +35,7 @@ Level = Literal["calls", "program", "full"]
 
 File = Annotated[
     str | None,
-    typer.Argument(metavar="[FILE]", help="A file with the program; - reads it from stdin.", show_default=False),
+    typer.Argument(metavar="FILE", help="A file with the program; - reads it from stdin.", show_default=False),
 ]
 Code = Annotated[str | None, typer.Option("-c", metavar="TEXT", help="The program itself.", show_default=False)]
 Params = Annotated[

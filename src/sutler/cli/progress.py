@@ -11,6 +11,7 @@ from .text import one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
+    from rich.spinner import Spinner
 
     from ..runtime import Event
 
@@ -101,7 +102,7 @@ class Progress:
         if live is not None:
             live.stop()
 
-    def _spinner(self):
+    def _spinner(self) -> Spinner:
         from rich.spinner import Spinner
         from rich.text import Text
 

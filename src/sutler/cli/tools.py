@@ -113,7 +113,7 @@ def show(cli: Cli, name: Name) -> int:
 
 def search(
     cli: Cli,
-    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What it should do.", show_default=False)],
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What it should do.", show_default=False)],
 ) -> int:
     """Find tools by words in their names, parameters and descriptions; the best match first."""
     runtime = cli.open()

@@ -12,7 +12,7 @@ from ..config import FILE_NAME, find_config, load_text, read_config
 from ..errors import ConfigError, Problem
 from ..policy.trust import TrustStore
 from ..state import state_dir
-from .context import Cli, at_terminal
+from .context import Cli, at_terminal, here
 from .exits import DENIED, OK, Refused
 from .text import visible
 
@@ -22,7 +22,7 @@ def trust(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[PATH]",
+            metavar="PATH",
             help="A sutler.toml or its folder, or a project's config of another host. [default: the nearest upward]",
             show_default=False,
         ),
@@ -65,7 +65,7 @@ def trust(
 
 def _file(path: Path | None) -> Path:
     if path is None:
-        found = find_config(Path.cwd())
+        found = find_config(here())
         if found is None:
             raise Refused(f"there is no {FILE_NAME} in this folder or above it; `sutler init` makes one")
         return found
@@ -121,6 +121,6 @@ def _ended(cli: Cli, file: Path, *, trusted: bool, said: str, difference: str = 
     if cli.out.as_json:
         cli.out.document({"path": str(file), "trusted": trusted, "difference": difference})
     if said:
-        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        shown = file.relative_to(here()) if file.is_relative_to(here()) else file
         (cli.out.say if cli.out.as_json else cli.out.line)(f"{shown} {said}")
     return code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 
 from . import rules
@@ -12,11 +13,13 @@ from .calls import bind
 from .grammar import Grammar
 from .levels import ENGINE_BUILTINS, PARALLEL, builtins_for
 from .messages import NAMES, closest, import_for, module_words, outside_module, short
-from .model import MAX_PROBLEMS, CallSite, Checked, Problem, Report, ToolSig
+from .model import MAX_PROBLEMS, OR_PARAMETER, CallSite, Checked, Problem, Report, ToolSig
 from .names import Names, Unknown
 from .parse import Source, parse, quietly, too_deep
 from .rewrite import engine_text
 from .uses import Use, Uses, Walker
+
+_SURELY = 0.8  # how like a tool a name must be that is not called
 
 
 def check(
@@ -52,7 +55,10 @@ class _Check:
         self.params = params
         self.builtins = builtins_for(level)
         self.report = Report()
-        self.called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
+        calls = [node.func for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+        self.called = {func.id for func in calls if isinstance(func, ast.Name)}
+        opened = [node.value for node in ast.walk(source.tree) if isinstance(node, ast.Attribute)]
+        self.opened = {value.id for value in opened if isinstance(value, ast.Name)}
 
     def run(self, ahead: bool) -> Checked:
         source, report = self.source, self.report
@@ -128,7 +134,9 @@ class _Check:
                 # Finding the closest name takes time, and only the first few are ever shown.
                 few = len(explained) < MAX_PROBLEMS
                 explained[kind] = self.words(one, names) if few else (f"there is no name {one.node.id}", "")
-            self.report.add(self.source.problem(one.node, *explained[kind]))
+            message, rewrite = explained[kind]
+            problem = self.source.problem(one.node, message, rewrite)
+            self.report.add(replace(problem, unknown=one.node.id, called=one.node.id in self.called))
         if self.level == "calls":
             reported = {one.node.id for one in missing}
             for node in ast.walk(self.source.tree):
@@ -140,6 +148,8 @@ class _Check:
 
     def words(self, one: Unknown, names: Names) -> tuple[str, str]:
         name = short(one.node.id)
+        called = one.node.id in self.called
+        parameter = "" if called or name.startswith("_") else OR_PARAMETER
         if one.local_to:
             again = (
                 f"global {name} as the first line of {one.local_to}"
@@ -148,29 +158,42 @@ class _Check:
             )
             return f"{name} is read in {one.local_to} before it gets a value there", again
         if one.late:
-            return f"{name} is used before it gets a value", f"the line that makes {name} before this one"
-        near = closest(name, self.candidates(names)) if name not in NAMES else ""
-        line = import_for(name, self.level)
+            return f"{name} is used before it gets a value", f"the line that makes {name} before this one{parameter}"
         if name in NAMES:
             return NAMES[name]
         if name.startswith("__"):
             return f"{name} cannot be reached", "a name without two underscores at its beginning"
+        line = import_for(name, self.level)
         if line:
-            return f"{name} is not imported", f"{line} as the first line"
-        if outside_module(name):
+            return f"{name} is not imported", f"{line} as the first line{parameter}"
+        if outside_module(name) and name in self.opened:
             return module_words(name, self.level)
+        near = self.nearest(name, names, called)
         if near and self.is_tool(near):
             return f"there is no name {name}; the closest tool is {near}", self.signature(near).signature
         if near:
-            return f"there is no name {name}; the closest is {near}", near
-        if id(one.node) in self.called:
-            offered = [self.signature(tool).signature for tool, _ in zip(self.tools, range(4), strict=False)]
-            return f"there is no tool or function {name}", " or ".join(offered)
-        return f"there is no name {name}", f"{name} = ... on a line before"
+            return f"there is no name {name}; the closest is {near}", f"{near}{parameter}"
+        if called:
+            return f"there is no tool or function {name}; {self.how_many()}", ""
+        return f"there is no name {name}", f"{name} = ... on a line before{parameter}"
 
-    def candidates(self, names: Names) -> set[str]:
+    def nearest(self, name: str, names: Names, called: bool) -> str:
+        """What was meant: for what is called anything that can be; a name that is only read is hardly a tool."""
         bound = {name for scope in names.scopes for name in scope.bound}
-        return bound | set(self.tools) | {name for name in self.builtins if not name.endswith("Error")}
+        if called:
+            functions = {builtin for builtin in self.builtins if not builtin.endswith("Error")}
+            return closest(name, {*bound, *self.tools, *functions})
+        return closest(name, bound) or closest(name, self.tools, least=_SURELY)
+
+    def how_many(self) -> str:
+        number = len(self.tools)
+        return (
+            "there are no tools"
+            if not number
+            else f"of the {number} tools none is close"
+            if number > 1
+            else "the only tool is " + next(iter(self.tools))
+        )
 
     # -- plan
 

@@ -144,18 +144,20 @@ def short(name: str) -> str:
     return name if len(name) <= 60 else name[:57] + "..."
 
 
-def closest(name: str, among: Iterable[str]) -> str:
-    """The name most like `name`, or an empty string when none is near."""
+def closest(name: str, among: Iterable[str], *, least: float = 0.6) -> str:
+    """The name most like `name`, or an empty string when none is near. least: how like it must be, up to 1."""
     import difflib  # only a wrong program needs it
 
     if len(name) > MAX_COMPARED:
         return ""
     names = [one for one in islice(among, 5000) if one and len(one) <= MAX_COMPARED]
-    found = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name, names, n=1, cutoff=least)
     if found:
         return found[0]
     plain = {one.lower().replace("_", ""): one for one in names}
-    return plain.get(name.lower().replace("_", ""), "")
+    same = plain.get(name.lower().replace("_", ""), "")
+    longer = [one for one in names if one.endswith(f"_{name}")] if not same and len(name) > 1 else []
+    return longer[0] if len(longer) == 1 else same
 
 
 def module_words(name: str, level: str) -> tuple[str, str]:

@@ -58,14 +58,22 @@ class ToolSig:
         return f"{self.name}({', '.join(parts)})"
 
 
+OR_PARAMETER = ", or pass it as a parameter"  # ends the rewrite of a name that a parameter may be meant to bind
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong with a program. `line` and `column` count from 1, columns in characters."""
+    """One thing wrong with a program. `line` and `column` count from 1, columns in characters.
+
+    unknown: the name that has no value, when that is what is wrong. called: whether it is used as a tool or function.
+    """
 
     line: int
     column: int
     message: str
     rewrite: str = ""
+    unknown: str = ""
+    called: bool = False
 
     def __str__(self) -> str:
         instead = f" Write instead: {self.rewrite}" if self.rewrite else ""

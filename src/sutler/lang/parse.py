@@ -196,9 +196,18 @@ def _syntax(text: str, error: SyntaxError) -> Problem:
             number = text.count("\n", 0, fence.start()) + 1
             message, rewrite = _HINTS[0][1:]
         elif message == "invalid syntax":
-            message = f"this line is not Python: {' '.join(shown.split())[:80]}"
+            message = f"this line is not Python ({said}{_at(lines[number - 1], error)}): {' '.join(shown.split())[:80]}"
     column = min(max(error.offset or 1, 1), len(lines[number - 1]) + 1)
     return Problem(line=number, column=column, message=message, rewrite=rewrite)
+
+
+def _at(line: str, error: SyntaxError) -> str:
+    """Where in its line Python stopped."""
+    rest = line[max((error.offset or 1) - 1, 0) :].strip()
+    if not rest or rest.startswith("#"):
+        return " at its end"
+    found = re.match(r"\w+|\W", rest)
+    return f" at {found.group()[:40]!r}" if found else ""
 
 
 def _confusable(source: Source) -> Problem | None:

@@ -69,11 +69,16 @@ class Approvals:
 def nobody(call: ToolCall, decision: Decision) -> ToolDenied:
     """The refusal when there is nobody to ask: it says why, and what would allow the call."""
     spec = call.spec
-    return ToolDenied(
+    text = (
         f"{spec.qualified} needs approval and there is nobody to ask ({decision.reason or decision.by})."
-        " Give the runtime a confirm_handler; or allow it: policy level full_access, or, when its grade is too high,"
-        f' a lower one in sutler.toml: [grades] "{spec.qualified}" = {{ w = 1, d = 2 }}'
+        " Give the runtime a confirm_handler; or allow it: policy level full_access"
     )
+    if decision.by == "level safe" and spec.origin.kind != "code":  # elsewhere its grade decides nothing
+        text += (
+            f', or, when its grade is too high, a lower one in sutler.toml: [grades] "{spec.qualified}" ='
+            " { w = 1, d = 2 }"
+        )
+    return ToolDenied(text)
 
 
 def _key(spec: ToolSpec) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..inventory import Inventory
@@ -34,6 +34,10 @@ class Checks:
         self._inventory: Inventory | None = None
         self._known: OrderedDict[tuple[str, str, tuple[str, ...]], Known] = OrderedDict()
         self._lock = threading.Lock()
+
+    def knows(self, text: str, level: str, params: Iterable[str]) -> bool:
+        """Whether the verdict on this text is remembered; it may be one on an inventory of before."""
+        return (text, level, tuple(params)) in self._known
 
     def of(self, text: str, inventory: Inventory, level: str, params: Sequence[str]) -> Known:
         key = (text, level, tuple(params))

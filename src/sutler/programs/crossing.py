@@ -20,6 +20,7 @@ GUARD = "__guard__"
 BATCH = "__batch__"
 """The host's name for "these calls are coming": `__batch__([(tool, line, args, kwargs), ...])`."""
 MOST_ITEMS = 1_000_000
+MOST_BOXES = 200_000
 MOST_ODD_KEYS = 1_000
 MOST_AHEAD = 10_000  # calls announced at once
 ROOM_AHEAD = 1_000_000  # characters and items in all their arguments; what is beyond runs in order
@@ -43,6 +44,7 @@ def {GUARD}(value, shown=False):
             return repr(value)
     waiting = [value]
     left = {MOST_ITEMS}
+    boxes = {MOST_BOXES}
     while waiting:
         box = waiting.pop()
         kind = type(box)
@@ -62,7 +64,8 @@ def {GUARD}(value, shown=False):
         else:
             raise TypeError('a ' + repr(kind) + ' cannot leave the program; give text, numbers, lists or dicts')
         left = left - len(box)
-        if left < 0:
+        boxes = boxes - 1
+        if left < 0 or boxes < 0:
             raise ValueError('a value that is cyclic, or has over {MOST_ITEMS:,} items, cannot leave the program')
         odd = 0
         for key in keys:

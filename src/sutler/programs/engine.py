@@ -22,6 +22,7 @@ from pydantic_monty import (
     FunctionSnapshot,
     Monty,
     MontyComplete,
+    MontyConversionError,
     MontyCrashedError,
     MontyError,
     MontyRuntimeError,
@@ -216,7 +217,10 @@ class Session:
         try:
             return self._step(snapshot.resume(answer))  # pyright: ignore[reportArgumentType]
         except MontyError as error:
-            raise self._failed(error) from None
+            if not _did_not_cross(error):
+                raise self._failed(error) from None
+            self._snapshot = snapshot  # the program still waits, and may be told
+            raise ValueError(str(error)) from None
 
     def _step(self, snapshot: Any) -> Call | Done:
         while True:
@@ -252,7 +256,7 @@ class Session:
         if isinstance(error, MontyRuntimeError | MontySyntaxError):
             before = self._prelude_lines
             places = [frame.line - before for frame in error.traceback() if frame.line > before]
-            line = places[0] if places else None
+            line = places[-1] if places else None  # where it went wrong, not who called that
             message = error.display("msg")
             trace = self._shorten(places, error.display("type-msg"))
         type_ = type(error.exception()).__name__
@@ -288,6 +292,13 @@ class Session:
         if type_ == "RecursionError":
             return "recursion", "the program called itself too deeply (1,000 frames)"
         return None
+
+
+def _did_not_cross(error: MontyError) -> bool:
+    """Whether a value of the host could not be given to the sandbox (half a character, a type it does not have)."""
+    if isinstance(error, MontyConversionError):
+        return True
+    return isinstance(error, MontyRuntimeError) and not error.traceback() and "codec can't encode" in str(error)
 
 
 def _reword(message: str) -> str:

@@ -41,21 +41,24 @@ class Calls:
     async def call_async(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
         """From a coroutine: never holds its loop. Cancelling the task cancels the call."""
         core = self.core
-        ticket = self._open(name, arguments, host)
+        if core.is_warm(name):
+            ticket = self._open(name, arguments, host)
+        else:  # the first call of a tool may read its file, import its module, compile its schema
+            ticket = await core.hop(lambda: self._open(name, arguments, host, resolve=True))
         if ticket.error is None and ticket.decision.outcome == "ask":
             if core.approvals.is_async:
                 await self.pipeline.authorize_async(ticket)
             else:
-                await asyncio.wrap_future(core.threads.submit(lambda: self.pipeline.authorize(ticket)))
+                await core.hop(lambda: self.pipeline.authorize(ticket))
         if ticket.error is None:
-            await self._aside(lambda: self.pipeline.begin(ticket))
+            await core.aside(lambda: self.pipeline.begin(ticket))
         if ticket.error is not None:
-            return self.refused(ticket)
+            return await core.aside(lambda: self.refused(ticket))
         try:
             future = self.start(ticket)
         except ToolCallError as error:
             ticket.error = error
-            return self.refused(ticket)
+            return await core.aside(lambda: self.refused(ticket))
         try:
             performed = await wait_async(ticket, future)
         except ToolCallError as error:
@@ -64,13 +67,14 @@ class Calls:
         except asyncio.CancelledError:
             self._abandon(ticket, future)
             if ticket.claim():
-                self.pipeline.complete(ticket, (None, ToolTimeout("the call was cancelled by its caller")))
+                gone = ToolTimeout("the call was cancelled by its caller")
+                core.leave(lambda: self.pipeline.complete(ticket, (None, gone)))
             raise
         if not ticket.claim():
             return self._lost(ticket)
-        return await self._aside(lambda: self.pipeline.complete(ticket, performed))
+        return await core.aside(lambda: self.pipeline.complete(ticket, performed))
 
-    def _open(self, name: str, arguments: object, host: Mapping[str, Any]) -> Ticket:
+    def _open(self, name: str, arguments: object, host: Mapping[str, Any], *, resolve: bool = False) -> Ticket:
         self.core.check_open()
         frame = current_frame.get()
         if frame is not None and frame.owner is not self.core:
@@ -78,7 +82,9 @@ class Calls:
         ticket = Ticket(name, arguments, run=frame.run if frame is not None else None, parent=frame, host=host)
         try:
             self.pipeline.open(ticket)
-        except ToolCallError as error:  # a limit of the run that this call is nested in
+            if resolve and ticket.error is None and ticket.tool is not None:
+                ticket.tool.warm()
+        except ToolCallError as error:  # a limit of the run that this call is nested in, or a tool that does not load
             ticket.error = error
         return ticket
 
@@ -146,9 +152,3 @@ class Calls:
     def _lost(self, ticket: Ticket) -> ToolResult:
         """For a call that was settled by a cancel: its record says so, its caller is told the same."""
         return failure(ToolTimeout(f"{ticket.name} was cancelled"))
-
-    async def _aside(self, work: Any) -> Any:
-        """Does what may touch the disk off the loop; with a store in memory there is nothing to wait for."""
-        if not self.core.recorder.blocks:
-            return work()
-        return await asyncio.wrap_future(self.core.threads.submit(work))

@@ -150,7 +150,11 @@ class Core:
 
         def ask(request: Any) -> Any:
             with ticket.paused():
-                return handler(request)
+                answer = handler(request)
+            asked = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {})
+            if isinstance(answer, str) and asked.get("type") == "secret":
+                self.recorder.secrets.register(answer)
+            return answer
 
         return ask
 
@@ -213,11 +217,29 @@ class Core:
                 raise KeyError(f"no output is kept under the handle {handle!r}; the last {_HANDLES} long ones are")
             return self._outputs[handle]
 
+    def is_warm(self, name: str) -> bool:
+        """Whether a call of this name opens without touching a file: the inventory is as it was, the tool known."""
+        if not self.toolbox.is_current():
+            return False
+        inventory = self.toolbox.inventory()
+        row = inventory.tools.get(name) or inventory.qualified.get(name)
+        tool = self._tools.get(row.qualified_program_name) if row is not None else None
+        return tool is not None and tool.is_warm
+
+    async def hop(self, work: Callable[[], T]) -> T:
+        """Does work on a thread, off the loop."""
+        return await asyncio.wrap_future(self.threads.submit(work))
+
+    def leave(self, work: Callable[[], object]) -> None:
+        """Has work done that nobody waits for: at once when it cannot block, else on a thread."""
+        if self.recorder.blocks:
+            self.threads.submit(work)
+        else:
+            work()
+
     async def aside(self, work: Callable[[], T]) -> T:
         """Does what may touch the disk off the loop."""
-        if not self.recorder.blocks:
-            return work()
-        return await asyncio.wrap_future(self.threads.submit(work))
+        return await self.hop(work) if self.recorder.blocks else work()
 
     def close(self, timeout: float = 2.0) -> tuple[str, ...]:
         """Ends runs, calls, threads, workers. Returns what did not end in time, in words. Idempotent."""

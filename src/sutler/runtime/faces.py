@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, get_args
 
 from ..config import Config
 from ..errors import ClosedError
@@ -24,6 +25,7 @@ from .options import Options, PathLike, Settings, settle
 from .resume import PersonsAnswer
 
 Dialect = Literal["openai", "anthropic", "gemini", "mcp"]
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 LanguageLevel = Literal["calls", "program", "full"]
 OnAsk = Literal["reject", "wait"]
 
@@ -43,7 +45,8 @@ class Face:
     confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
         person. client, discussion: injected into tools that declare lollms_client_instance, discussion_instance.
     store: None keeps the last runs in memory; a path keeps them in SQLite. on_event: hears calls and runs go by.
-    Raises ConfigError, with every problem found, when it is opened.
+    A single folder or function may stand where a list of them may. Raises ConfigError when it is opened, with every
+    problem found.
     """
 
     def __init__(
@@ -52,8 +55,8 @@ class Face:
         workspace: PathLike | None = None,
         read: Sequence[PathLike] = (),
         keep: bool = False,
-        tool_folders: Sequence[PathLike] = (),
-        tools: Sequence[Callable[..., Any]] = (),
+        tool_folders: PathLike | Sequence[PathLike] = (),
+        tools: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
         sources: Sequence[Any] = (),
         default_tools: bool | None = None,
         config: PathLike | Config | Literal[False] | None = None,
@@ -75,8 +78,8 @@ class Face:
             workspace=workspace,
             read=tuple(read),
             keep=keep,
-            tool_folders=tuple(tool_folders),
-            tools=tuple(tools),
+            tool_folders=(tool_folders,) if isinstance(tool_folders, str | os.PathLike) else tuple(tool_folders),
+            tools=(tools,) if callable(tools) else tuple(tools),
             sources=tuple(sources),
             default_tools=default_tools,
             config=config,
@@ -95,6 +98,13 @@ class Face:
             plugins=plugins,
         )
         self._core: Core | None = None
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self._core is None:
+            return f"<{name}, not open>"
+        inventory = self._core.inventory()
+        return f"<{name}: {len(inventory.tools)} tools, workspace {self._core.workspace.root}>"
 
     @property
     def core(self) -> Core:
@@ -123,6 +133,8 @@ class Face:
 
     def schemas(self, dialect: Dialect = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
         """The tools as a provider wants them; `strict` makes OpenAI-strict schemas where that is possible."""
+        if dialect not in DIALECTS:
+            raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
         rows = self.core.program_inventory().tools.values()
         names = {(row.spec.origin.source, row.spec.name): row.program_name for row in rows}
         return export([row.spec for row in rows], dialect, strict=strict, names=names)
@@ -193,6 +205,11 @@ class Runtime(Face):
         """Ends runs, calls, threads and workers. Returns what did not end in time, in words."""
         core, self._core = self._core, None
         return await asyncio.to_thread(core.close) if core is not None else ()
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError("Runtime is for coroutines: write `async with Runtime(...)`, or use SyncRuntime")
+
+    def __exit__(self, *exc: object) -> None: ...
 
     async def __aenter__(self) -> Runtime:
         return await self.open()

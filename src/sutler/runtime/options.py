@@ -62,19 +62,36 @@ def settle(options: Options) -> Settings:
     """Reads the config and lays the keywords over it. Raises ConfigError with every problem found."""
     config = _config(options.config)
     profile = _profile(config, options.profile)
-    limits = config.limits
-    if profile is not None and profile.limits:
-        limits = limits.override(profile.limits)
-    if options.limits:
-        limits = limits.override(options.limits)
-    folders = [*(Path(folder) for folder in options.tool_folders), *config.libraries]
     host_configs = {stem: dict(values) for stem, values in config.host_tool_configs.items()}
     for stem, values in (options.host_tool_configs or {}).items():
         host_configs[stem] = {**host_configs.get(stem, {}), **values}
+    problems: list[Problem] = []
+    limits = config.limits
+    for values in (profile.limits if profile is not None else None, options.limits):
+        try:
+            limits = limits.override(values or {})
+        except ConfigError as error:
+            problems += error.problems
+    try:
+        policy = _policy(options.policy, config, profile, host_configs)
+    except ConfigError as error:
+        problems += error.problems
+        policy = Policy()
+    problems += [
+        Problem(message=f"must be functions, not {tool!r}", key="tools") for tool in options.tools if not callable(tool)
+    ]
+    root = options.workspace if options.workspace is not None else config.workspace.root
+    if root is not None and Path(root).expanduser().is_file():
+        problems.append(
+            Problem(message=f"{root} is a file", key="workspace", hint="name a folder; it is made when missing")
+        )
+    if problems:
+        raise ConfigError(problems)
+    folders = [*(Path(folder) for folder in options.tool_folders), *config.libraries]
     return Settings(
         config=config,
         limits=limits,
-        policy=_policy(options.policy, config, profile, host_configs),
+        policy=policy,
         profile=profile,
         default_tools=config.default_tools if options.default_tools is None else options.default_tools,
         tool_folders=tuple(Path(folder).expanduser().absolute() for folder in folders),

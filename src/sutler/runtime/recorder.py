@@ -71,6 +71,7 @@ class Recorder:
                 record = self._refused(ticket)
                 self.store.step_started(record)
             record.result = result.output
+            record.stdout = result.stdout
             record.success = result.success
             record.duration = result.duration
             if result.error is not None:
@@ -121,6 +122,7 @@ class Recorder:
             decision=record.decision,
             line=record.line,
             run_id=record.run_id,
+            stdout=bounded(self.masker.value(record.stdout)) if record.stdout else "",
         )
 
     def _masked_repairs(self, repairs: Sequence[Repair], held: bool) -> Sequence[Repair]:

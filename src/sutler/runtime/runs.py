@@ -30,6 +30,7 @@ from .frames import CallBudget, Frame, RunState, current_frame
 from .resume import PersonsAnswer, restore, settle, waiting_run
 
 if TYPE_CHECKING:
+    from ..programs.engine import Session
     from .core import Core
 
 
@@ -46,6 +47,7 @@ class Going:
     parent: Frame | None
     began: float
     slot: Future[None]
+    session: Session
     driver: Driver | None = None
     record: RunRecord | None = None
     cancelled: bool = False
@@ -86,16 +88,23 @@ class Runs:
         self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str
     ) -> RunResult:
         """The same for a coroutine. Cancelling the task cancels the run and its calls in flight."""
-        going = self._prepare(text, params, level=level, run_id=run_id, on_ask=on_ask)
+        core = self._core
+
+        def prepare() -> Going | RunResult:
+            return self._prepare(text, params, level=level, run_id=run_id, on_ask=on_ask)
+
+        # a text seen before, and a store in memory: nothing to read, check or write
+        known = not core.recorder.blocks and core.toolbox.is_current() and self._checks.knows(text, level, params)
+        going = prepare() if known else await core.hop(prepare)
         if isinstance(going, RunResult):
             return going
         try:
             if not going.slot.done():
                 await asyncio.wrap_future(going.slot)
             ended = await _arrival(self._start(going))
-            return await self._core.aside(lambda: self._ended(going, ended))
+            return await core.aside(lambda: self._ended(going, ended))
         except BaseException:
-            self._give_up(going)
+            core.leave(lambda: self._give_up(going))
             raise
 
     def resume(self, run_id: str, answer: PersonsAnswer, reason: str) -> RunResult:
@@ -147,6 +156,8 @@ class Runs:
         on_ask: str,
         resumed: RunRecord | None = None,
     ) -> Going | RunResult:
+        from ..programs.engine import Session  # the sandbox is loaded at the first program, not with the runtime
+
         core = self._core
         core.check_open()
         if on_ask not in ("reject", "wait"):
@@ -185,6 +196,13 @@ class Runs:
             parent=parent,
             began=time.monotonic(),
             slot=SLOTS[depth].acquire(),
+            session=Session(
+                checked.text,
+                shown=text,
+                compute_seconds=state.compute_seconds,
+                memory_mb=limits.memory_mb,
+                output_bytes=limits.output_bytes,
+            ),
         )
         with self._lock:
             taken = run_id in self._going
@@ -208,20 +226,11 @@ class Runs:
         return max(0.01, outer.compute_seconds - used)
 
     def _start(self, going: Going, launch: Callable[[Driver], None] | None = None) -> Future[Ended]:
-        from ..programs.engine import Session  # the sandbox is loaded at the first program, not with the runtime
-
         core, state = self._core, going.state
         if state.depth == 0:
             state.deadline = Deadline(core.limits.wall_seconds)  # waiting for a worker counts toward nothing
-        session = Session(
-            going.checked.text,
-            shown=going.text,
-            compute_seconds=state.compute_seconds,
-            memory_mb=core.limits.memory_mb,
-            output_bytes=core.limits.output_bytes,
-        )
         going.driver = driver = Driver(
-            session,
+            going.session,
             begin=lambda call: open_step(core.calls, call, state),
             spawn=core.threads.submit,
             abandon=core.threads.abandon,

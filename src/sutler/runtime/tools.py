@@ -39,6 +39,15 @@ class Tool:
             self._binder = Binder(self.spec, strict=self.strict)
         return self._binder
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether the next call finds everything in memory."""
+        return self._place is not None and self._binder is not None
+
+    def warm(self) -> None:
+        """Does now what the first call would do: reads the schema, imports the module of a [[tools]] entry."""
+        _ = self.binder, self.place
+
     def resolve(self) -> Callable[..., Any]:
         """The callable. Raises ToolUnavailable, naming the tool, when its source cannot give it."""
         if self._fn is not None:

@@ -318,13 +318,16 @@ class FolderSource:
         self.folder = folder
         self.reason = reason
         self.notes = tuple(notes)
+        name = str(folder)
+        self.quarantined = (Quarantined(source=name, reason=reason, where=name),) if reason else ()
 
     @property
     def name(self) -> str:
         return str(self.folder)
 
     def available(self) -> bool:
-        return not self.reason
+        """True: it can be asked, and answers that it is quarantined."""
+        return True
 
     def discover(self) -> list[ToolSpec]:
         return []

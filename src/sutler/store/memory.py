@@ -125,7 +125,14 @@ class MemoryStore:
 
     def _shown_step(self, step: StepRecord) -> StepRecord:
         args, result, error, replayable = masked_step(step, self._masks)
-        return replace(step, args=args, result=result, error=error, replayable=replayable)
+        return replace(
+            step,
+            args=args,
+            result=result,
+            error=error,
+            replayable=replayable,
+            stdout=step.stdout if self._masks is None else self._masks.value(step.stdout),
+        )
 
 
 def rough_size(value: Any, depth: int = 4) -> int:

@@ -34,6 +34,7 @@ class StepRecord:
     schema: Mapping[str, Any] | None = field(default=None, repr=False)
     state: Literal["started", "done"] = "started"
     result: Any = None
+    stdout: str = ""
     success: bool | None = None
     error: str | None = None
     kind: FailureKind | None = None

@@ -20,7 +20,8 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_start ON runs (started);
 CREATE TABLE steps (
   id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run_id TEXT, step INTEGER NOT NULL, tool TEXT NOT NULL,
-  source TEXT NOT NULL, digest TEXT NOT NULL, args TEXT NOT NULL, result TEXT, success INTEGER, error TEXT, kind TEXT,
+  source TEXT NOT NULL, digest TEXT NOT NULL, args TEXT NOT NULL, result TEXT, stdout TEXT NOT NULL,
+  success INTEGER, error TEXT, kind TEXT,
   duration REAL NOT NULL, decision TEXT, repairs TEXT NOT NULL, line INTEGER, writes INTEGER NOT NULL,
   state TEXT NOT NULL, replayable INTEGER NOT NULL, at REAL NOT NULL
 );
@@ -33,8 +34,8 @@ _RUN_TEXT = (
     " replayable"
 )
 _STEP_TEXT = (
-    "key, run_id, step, tool, source, digest, args, result, success, error, kind, duration, decision, repairs, line,"
-    " writes, state, replayable, at"
+    "key, run_id, step, tool, source, digest, args, result, stdout, success, error, kind, duration, decision, repairs,"
+    " line, writes, state, replayable, at"
 )
 _RUN: Sequence[str] = _RUN_TEXT.split(", ")
 _STEP: Sequence[str] = _STEP_TEXT.split(", ")
@@ -100,6 +101,7 @@ def step_row(step: StepRecord, masks: Masks | None) -> Row:
         step.digest,
         args_text,
         result_text,
+        text(step.stdout if masks is None else masks.value(step.stdout)),
         step.success,
         None if error is None else text(error),
         step.kind,
