@@ -305,12 +305,12 @@ def handle(message: dict) -> None:
 
 
 def main() -> None:
-    if "exit" in MODES:
-        sys.stderr.write("no such database\n")
-        sys.exit(3)
     if "count" in MODES:
         with open(PATH, "a") as file:
             file.write(f"{os.getpid()}\n")
+    if "exit" in MODES:
+        sys.stderr.write("no such database\n")
+        sys.exit(3)
     if "ignore_end" in MODES:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "orphan" in MODES:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from sutler.errors import ClosedError, ToolNotFound, ToolTimeout, ToolUnavailable
+from sutler.mcp import server_task
 from sutler.mcp.manager import ServerManager
 from sutler.mcp.portal import Portal
 from sutler.servers import ServerSpec, ToolOverride
@@ -80,15 +81,18 @@ def test_a_required_server_that_is_not_to_be_had_is_named(servers: Servers) -> N
 
 
 @pytest.mark.requirement("MCP-03", "MCP-04")
-def test_a_server_that_fails_again_and_again_is_parked_and_a_call_tries_once_more(servers: Servers) -> None:
+def test_a_server_that_fails_again_and_again_is_parked_and_a_call_tries_once_more(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_task, "BACKOFF", 0.01)
     manager = servers.one("exit+count")
-    state = servers.folder / "s.state"
+    tries = servers.folder / "s.state"
     servers.until(lambda: manager.state("s").state == "parked")
-    assert "exit status 3" in manager.state("s").reason
+    assert len(tries.read_text().split()) == server_task.FAILURES_TO_PARK
     with pytest.raises(ToolUnavailable, match=r"^s: its process ended with exit status 3: no such database; `sutler"):
         servers.call(manager, "echo")
     servers.until(lambda: manager.state("s").state == "parked")
-    assert not state.exists()  # it exits before it counts itself
+    assert len(tries.read_text().split()) == server_task.FAILURES_TO_PARK + 1
 
 
 @pytest.mark.requirement("MCP-03")
@@ -463,6 +467,7 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "mcp" else found(name, package)
 sys.meta_path.insert(0, Absent())
+from sutler.mcp import server_task
 from sutler.mcp.manager import ServerManager
 from sutler.mcp.source import McpToolSource
 from sutler.servers import ServerSpec
@@ -480,10 +485,34 @@ print(state.state, state.reason, manager.tools("s"), McpToolSource(manager, spec
 
 
 @pytest.mark.requirement("MCP-15")
+def test_an_mcp_package_that_cannot_be_used_is_the_reason(servers: Servers) -> None:
+    program = f"""
+import sys
+sys.modules["mcp.client.subscriptions"] = None
+from sutler.mcp.manager import ServerManager
+from sutler.servers import ServerSpec
+manager = ServerManager([ServerSpec(id="s", command="cat", args=({str(servers.folder)!r},))])
+manager.start()
+assert manager.wait(20)
+(state,) = manager.states()
+print(state.state, state.reason, manager.close())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("parked the mcp package cannot be used: ")
+
+
+def test_a_call_from_another_loop_is_refused(servers: Servers) -> None:
+    manager = servers.one()
+    with pytest.raises(RuntimeError, match="on the portal's loop"):
+        asyncio.run(manager.call("s", "echo", {}))
+
+
+@pytest.mark.requirement("MCP-15")
 def test_the_sdk_is_imported_when_a_server_is_reached_and_not_before() -> None:
     program = """
 import sys
 import sutler, sutler.mcp.manager, sutler.mcp.source
+from sutler.mcp import server_task
 from sutler.mcp.manager import ServerManager
 from sutler.servers import ServerSpec
 ServerManager([ServerSpec(id="s", command="true")]).tools("s")

@@ -27,12 +27,14 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from .states import take_notes
 from .stdio import Junk, TooLong
 
 for _name in ("mcp", "client"):  # what the SDK logs is told as a reason or a note; unasked it would go to stderr
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _STAND_IN: Mapping[str, Any] = {"content": [], "isError": True, "resultType": "complete"}
+_RESPONSE = frozenset(("jsonrpc", "id", "result"))
 _LOGS_KEPT = 20
 _FORWARDED = frozenset(
     (
@@ -134,6 +136,8 @@ class Link:
     def outgoing(self, message: types.JSONRPCMessage) -> Exchange | None:
         """Note what is being asked. The exchange that the request belongs to, if any."""
         if not isinstance(message, types.JSONRPCRequest):
+            if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                self._requests.pop((message.params or {}).get("requestId", 0), None)
             return None
         exchange = current.get()
         self._requests[message.id] = (message.method, exchange)
@@ -190,7 +194,7 @@ class Link:
             try:
                 text.decode()
             except UnicodeDecodeError:
-                self.notes["it wrote bytes that are no UTF-8: they are read as U+FFFD"] = None
+                take_notes(self.notes, ["it wrote bytes that are no UTF-8: they are read as U+FFFD"])
         batch = cast("list[Any]", held) if isinstance(held, list) else [held]  # 2025-03-26 knew batches
         heard = [self.message(one) for one in batch]
         if not all(heard):
@@ -198,6 +202,12 @@ class Link:
 
     def message(self, held: Any) -> bool:
         """One JSON value. False: it is no message of the protocol, and answers nothing."""
+        plain: Any = held
+        if type(plain) is dict and plain.keys() == _RESPONSE and plain["jsonrpc"] == "2.0":
+            request = self._known(plain["id"])
+            if request is not None and type(plain["result"]) is dict:
+                self._result(request, plain["result"])
+                return True
         try:
             self.incoming(types.jsonrpc_message_adapter.validate_python(held, by_name=False))
             return True
@@ -230,18 +240,21 @@ class Link:
             if self._silent is not None and message.id == self._silent:
                 self._late = message.result
             return
+        self._result(request, message.result)
+
+    def _result(self, request: types.RequestId, result: dict[str, Any]) -> None:
         method, exchange = self._requests.pop(request)
         if method == "server/discover" and self._silence is not None:
             self._silence.cancel()
-        result: Mapping[str, Any] = message.result
+        shown: Mapping[str, Any] = result
         if method == "tools/list":
             if exchange is not None and exchange.method == method:
-                exchange.raw = message.result
-            result = _listing_for_session(message.result)
+                exchange.raw = result
+            shown = _listing_for_session(result)
         elif method == "tools/call" and exchange is not None and result.get("resultType") != "input_required":
-            exchange.raw = message.result
-            result = _STAND_IN
-        self._push(types.JSONRPCResponse(jsonrpc="2.0", id=request, result=dict(result)))
+            exchange.raw = result
+            shown = _STAND_IN
+        self._push(types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=request, result=dict(shown)))
 
     def _failed(self, message: types.JSONRPCError) -> None:
         request = self._known(message.id)
@@ -279,7 +292,7 @@ class Link:
 
     def _too_long(self, line: TooLong) -> None:
         note = f"a line of {line.size:,} bytes is longer than is taken"
-        self.notes[note] = None
+        take_notes(self.notes, [note])
         found = _ID_FIRST.match(line.head) or _ID_LAST.search(line.tail)
         request = self._known(json.loads(found[1])) if found else None
         if request is None and len(self._requests) == 1:

@@ -162,11 +162,15 @@ class ServerManager:
         and whether the call took effect is not known), ToolError (the server refused, or broke the protocol).
         """
         self._check()
+        if not self.portal.current():
+            raise RuntimeError("a call has to be awaited on the portal's loop: submit it there")
         return await calls.call(self._task(server), tool, arguments, seconds=timeout, progress=progress, ask=ask)
 
     async def client(self, server: str) -> Any:
         """The live mcp.Client, for what is passed on as it is (resources, prompts, completions). Not to be closed."""
         self._check()
+        if not self.portal.current():
+            raise RuntimeError("a session belongs to the portal's loop: ask for it there")
         return (await self._task(server).session()).client
 
     # ------------------------------------------------------------------ for the server tasks

@@ -23,7 +23,7 @@ from ..policy.masking import Masker, Secrets
 from ..servers import RemoteTool, ServerSpec
 from .cache import ServerCache
 from .portal import off_loop
-from .states import ServerState, State, ToolChange, difference
+from .states import ServerState, State, ToolChange, difference, take_notes
 from .stdio import Child, Junk, Tail
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ class ServerTask:
             self.settled.set()
             return
         held, note = hub.cache.load(spec)
-        if note:
-            self.notes[note] = None
+        take_notes(self.notes, [note] if note else [])
         if held is not None:
             self.tools, self.era, self.server = held.tools, held.era, held.server
             self.version = 1
@@ -168,6 +167,9 @@ class ServerTask:
             self._set("stopped")
         self.settled.set()
         left: list[str] = []
+        if self.child is not None and self.child.running:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.child.end(), seconds)
         if task is not None and not task.done():
             left.append(f"{self.spec.id}: its task ignores its end")
         if self.child is not None and self.child.running:
@@ -215,40 +217,35 @@ class ServerTask:
         self.stderr = Tail()
         remembered = self.era
         try:
-            async with asyncio.timeout(self.spec.connect_timeout) as limit, contextlib.AsyncExitStack() as stack:
+            async with contextlib.AsyncExitStack() as stack:
                 await self._take_place(stack)
-                child = await self._spawn(stack)
-                await self._hub.load()
-                from . import link as links
-                from .session import connect
+                async with asyncio.timeout(self.spec.connect_timeout) as limit:
+                    child = await self._spawn(stack)
+                    await self._hub.load()
+                    loop = asyncio.get_running_loop()
+                    limit.reschedule(loop.time() + self.spec.connect_timeout)  # the SDK's import is no server's fault
+                    from . import link as links
+                    from .session import connect
 
-                dead = asyncio.Event()
-                link = links.Link(
-                    probe=self._probe(),
-                    on_changed=self._changed,
-                    on_gone=dead.set,
-                    on_notification=lambda method, params: self._hub.notified(self.spec.id, method, params),
-                    junk=self.junk,
-                )
-                exchange = links.Exchange(method="connect")
-                token = links.current.set(exchange)
-                try:
-                    session = await stack.enter_async_context(
-                        connect(
-                            self.spec,
-                            link,
-                            dead,
-                            child=child,
-                            mode=self._mode(),
-                            ask=self._hub.ask,
-                            auth=self._hub.auth(self.spec),
-                        )
+                    dead = asyncio.Event()
+                    link = links.Link(
+                        probe=self._probe(),
+                        on_changed=self._changed,
+                        on_gone=dead.set,
+                        on_notification=lambda method, params: self._hub.notified(self.spec.id, method, params),
+                        junk=self.junk,
                     )
-                finally:
-                    links.current.reset(token)
-                left = (limit.when() or 0.0) - asyncio.get_running_loop().time()
-                listing = await session.list_tools(max(0.1, left * 0.9))
-                limit.reschedule(None)
+                    exchange = links.Exchange(method="connect")
+                    token = links.current.set(exchange)
+                    ask, auth = self._hub.ask, self._hub.auth(self.spec)
+                    try:
+                        session = await stack.enter_async_context(
+                            connect(self.spec, link, dead, child=child, mode=self._mode(), ask=ask, auth=auth)
+                        )
+                    finally:
+                        links.current.reset(token)
+                    left = (limit.when() or 0.0) - loop.time()
+                    listing = await session.list_tools(max(0.1, left * 0.9))
                 served = True
                 self._doubtful = exchange.failure is not None and not 300 <= exchange.failure.status < 500
                 await self._serve(session, listing)
@@ -257,6 +254,8 @@ class ServerTask:
             self.reason = f"it did not answer within {self.spec.connect_timeout:g} s"
         except OSError as error:
             self.reason, self._permanent = str(error), exchange is None
+        except ImportError as error:
+            self.reason, self._permanent = f"the mcp package cannot be used: {error}", True
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -269,8 +268,10 @@ class ServerTask:
             if login:
                 self._set("auth_required", self.reason)
         finally:
-            if link is not None and link.gone:
-                self._tell_end()
+            if link is not None:
+                take_notes(self.notes, link.notes)
+                if link.gone:
+                    self._tell_end()
             if session is not None:
                 session.why = self.reason
                 session.ended.set()
@@ -358,8 +359,7 @@ class ServerTask:
     # ------------------------------------------------------------------ its tools
 
     def _update(self, listing: Listing) -> None:
-        for note in listing.notes:
-            self.notes[note] = None
+        take_notes(self.notes, listing.notes)
         change = difference(self.tools, listing.tools, at=time.time())
         first = self.version == 0
         self.tools = listing.tools
@@ -375,8 +375,7 @@ class ServerTask:
         era = self.era if self.spec.era == "auto" and not self._doubtful else ""
         tools, server = self.tools, self.server
         note = await off_loop(lambda: self._hub.cache.save(self.spec, tools, era=era, server=server))
-        if note:
-            self.notes[note] = None
+        take_notes(self.notes, [note] if note else [])
 
     def _changed(self) -> None:
         """The server says that its tools changed. A storm of that is one new listing, and one more after it."""
@@ -391,7 +390,7 @@ class ServerTask:
             try:
                 listing = await session.list_tools(self.spec.connect_timeout)
             except Exception as error:
-                self.notes[f"its changed tools could not be read: {error}"] = None
+                take_notes(self.notes, [f"its changed tools could not be read: {error}"])
                 return
             before = self.version
             self._update(listing)

@@ -27,6 +27,7 @@ from .http import over_http
 from .link import Exchange, HttpFailure, Link, current, header_fault
 from .listing import Listing, read_all
 from .portal import off_loop
+from .states import take_notes
 from .stdio import Child
 from .streams import over_stdio
 
@@ -119,7 +120,7 @@ class Session:
             except SubscriptionLost:
                 pass
             except (MCPError, TimeoutError) as error:
-                self.link.notes[f"it does not say when its tools change: {error}"] = None
+                take_notes(self.link.notes, [f"it does not say when its tools change: {error}"])
                 return
             if self.usable:
                 await asyncio.sleep(_LISTEN_AGAIN)
@@ -222,7 +223,7 @@ class Session:
         if exchange is not None:
             exchange.notes.append(note)
         else:
-            self.link.notes[note] = None
+            take_notes(self.link.notes, [note])
 
 
 async def _unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
@@ -322,6 +323,8 @@ def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -
     if failure is not None:
         return str(failure), False
     cause = root(error)
+    if isinstance(cause, TimeoutError):
+        return f"it did not answer within {spec.connect_timeout:g} s", False
     if isinstance(cause, MCPError):
         return f"it refused: {cause.message} ({cause.code})", False
     if isinstance(cause, ValidationError):

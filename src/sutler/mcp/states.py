@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,8 +11,7 @@ from ..servers import RemoteTool
 State = Literal[
     "new", "connecting", "ready", "backoff", "parked", "auth_required", "unavailable", "disabled", "stopped"
 ]
-# What a server that is in none of these may still become without anybody's doing.
-SETTLED: frozenset[State] = frozenset(("ready", "parked", "auth_required", "unavailable", "disabled", "stopped"))
+_NOTES_KEPT = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +57,13 @@ class ServerState:
     server: str = ""
     notes: tuple[str, ...] = ()
     changes: tuple[ToolChange, ...] = ()
+
+
+def take_notes(held: dict[str, None], notes: Iterable[str]) -> None:
+    """Add to what was odd, each sentence once, and not without end."""
+    for note in notes:
+        if len(held) < _NOTES_KEPT:
+            held[note] = None
 
 
 def difference(before: Sequence[RemoteTool], after: Sequence[RemoteTool], *, at: float) -> ToolChange:

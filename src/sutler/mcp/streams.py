@@ -6,7 +6,6 @@ Imports the SDK: to be imported when a server is to be reached.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
@@ -18,6 +17,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
 from .link import Exchange, Link, current
+from .states import take_notes
 from .stdio import Child, Framer
 
 NOTICE = "notice"  # the method of an exchange that is no request: nobody waits for what comes of it
@@ -58,12 +58,12 @@ async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStream
                 link.line(line)
         if rest := framer.rest():
             link.junk.add(rest)
-            link.notes["it ended in the middle of a line"] = None
+            take_notes(link.notes, ["it ended in the middle of a line"])
         link.end()
 
     async def send(item: SessionMessage) -> None:
         message = item.message
-        text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":"))
+        text = message.model_dump_json(by_alias=True, exclude_unset=True, ensure_ascii=True)
         exchange = link.outgoing(message)
         if exchange is not None:
             exchange.sent = True
@@ -92,7 +92,7 @@ async def over_streams(streams: TransportStreams, link: Link) -> AsyncGenerator[
                 if isinstance(item, SessionMessage):
                     link.incoming(item.message)
                 else:
-                    link.notes[f"its stream failed: {item}"] = None
+                    take_notes(link.notes, [f"its stream failed: {item}"])
         except anyio.ClosedResourceError:
             pass
         finally:
@@ -110,8 +110,8 @@ async def over_streams(streams: TransportStreams, link: Link) -> AsyncGenerator[
             current.reset(token)
 
     async def send(item: SessionMessage) -> None:
+        link.outgoing(item.message)
         if isinstance(item.message, types.JSONRPCRequest):
-            link.outgoing(item.message)
             await write.send(item)
         elif isinstance(item.message, types.JSONRPCNotification) and item.message.method == "notifications/cancelled":
             task = asyncio.ensure_future(tell(item))  # whoever gave up does not wait for the server to hear of it
