@@ -58,6 +58,7 @@ class McpToolSource:
     """
 
     portal = True
+    steady = False
 
     def __init__(self, manager: Manager | None, server: ServerSpec) -> None:
         self._manager = manager

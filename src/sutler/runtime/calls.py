@@ -18,7 +18,7 @@ from .ticket import Ticket
 if TYPE_CHECKING:
     from .core import Core
 
-_LOOP_PLACES = ("workspace_loop", "host_loop")
+_LOOP_PLACES = ("workspace_loop", "host_loop", "portal")
 
 
 class Calls:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import ClosedError, LimitExceeded
 from ..inventory import Inventory, Row
@@ -36,6 +36,9 @@ from .sources import build_toolbox
 from .ticket import Ticket
 from .tools import Tool
 from .workers import Workers
+
+if TYPE_CHECKING:
+    from .servers import Servers
 
 T = TypeVar("T")
 
@@ -72,7 +75,14 @@ class Core:
         self.runs = Runs(self)
         self.functions = FunctionSource(options.tools)
         self.code = CodeToolSource()
+        self.servers: Servers | None = None
+        if settings.config.mcp_servers or settings.config.host_configs:
+            from .servers import Servers
+
+            self.servers = Servers(self)
         self.toolbox: Toolbox = build_toolbox(self)
+        if self.servers is not None:
+            self.servers.start()
         capture.install()
 
     def check_open(self) -> None:
@@ -173,6 +183,9 @@ class Core:
             return "reject", f"the confirm handler failed with {type(error).__name__}: {error}"
         return self.approvals.read(answer)
 
+    def progress_of_server(self, ticket: Ticket, done: float, total: float | None, message: str | None) -> None:
+        self.progress(ticket, message or "", done / total if total else None)
+
     def progress(self, ticket: Ticket, text: str, fraction: float | None = None) -> None:
         run_id = ticket.run.run_id if ticket.run is not None else None
         data = {"text": str(text), "fraction": fraction}
@@ -188,8 +201,9 @@ class Core:
         return (await self.calls.call_async(name, _merged(arguments, more), self.host_context)).to_dict()
 
     def ready(self, timeout: float | None) -> bool:
-        """Every source of this stage answers when it is asked, so the inventory is whole at once."""
-        del timeout
+        """Waits for the MCP servers; every other source answers when it is asked. True when nothing is missing."""
+        if self.servers is not None:
+            self.servers.wait(3600.0 if timeout is None else timeout)
         return not self.inventory().unavailable
 
     def check_output(self, value: Any, what: str) -> int:
@@ -247,7 +261,8 @@ class Core:
             return ()
         self._closed = True
         self.runs.cancel_all()
-        left = [*self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
+        servers = self.servers.close() if self.servers is not None else ()
+        left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
         self.recorder.close()
         capture.uninstall()
         left += self.workspace.close()

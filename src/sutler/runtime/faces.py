@@ -45,6 +45,7 @@ class Face:
     confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
         person. client, discussion: injected into tools that declare lollms_client_instance, discussion_instance.
     store: None keeps the last runs in memory; a path keeps them in SQLite. on_event: hears calls and runs go by.
+    lazy_servers: an MCP server whose tools are remembered from before is started by its first call.
     A single folder or function may stand where a list of them may. Raises ConfigError when it is opened, with every
     problem found.
     """
@@ -73,6 +74,7 @@ class Face:
         store: Any = None,
         on_event: EventHandler | None = None,
         plugins: bool = True,
+        lazy_servers: bool = False,
     ) -> None:
         self._options = Options(
             workspace=workspace,
@@ -96,6 +98,7 @@ class Face:
             store=store,
             on_event=on_event,
             plugins=plugins,
+            lazy_servers=lazy_servers,
         )
         self._core: Core | None = None
 

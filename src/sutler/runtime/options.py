@@ -43,6 +43,7 @@ class Options:
     store: Any = None
     on_event: EventHandler | None = None
     plugins: bool = True
+    lazy_servers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,7 @@ from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
 from . import capture
+from .elicitation import ask_person
 from .events import Event, tell
 from .frames import Frame, current_frame
 from .ticket import Ticket
@@ -186,7 +188,13 @@ class Pipeline:
         assert tool is not None
         entered = self._enter(ticket, on_thread=False)
         try:
-            value = await tool.resolve()(**self._core.injected(ticket, is_async=True))
+            arguments = self._core.injected(ticket, is_async=True)
+            if tool.place == "portal":
+                remote: Any = tool.resolve()
+                heard = partial(self._core.progress_of_server, ticket)
+                value = await remote.run(arguments, progress=heard, ask=partial(ask_person, self._core, ticket))
+            else:
+                value = await tool.resolve()(**arguments)
             return self._read(ticket, value), None
         except ToolCallError as error:
             return None, error

@@ -5,6 +5,7 @@ fixed           one thread of the workspace for one library (affinity = "thread"
 worker          a warm process that serves one library; a workspace thread waits for it
 workspace_loop  a loop thread of the workspace: async tools of folders, config and code
 host_loop       async functions of the host: the loop that opened the async runtime, else a tools loop of our own
+portal          the one loop of all MCP sessions, and nothing else
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class Places:
     def loop_for(self, ticket: Ticket) -> asyncio.AbstractEventLoop:
         tool = ticket.tool
         assert tool is not None
+        if tool.place == "portal":
+            servers = self._core.servers
+            assert servers is not None, "a server's tool without servers"
+            return servers.loop
         return self._core.threads.loop() if tool.place == "workspace_loop" else self.loop_of_host()
 
     def loop_of_host(self) -> asyncio.AbstractEventLoop:

@@ -35,6 +35,10 @@ def build_toolbox(core: Core) -> Toolbox:
         user_interaction_handler=options.user_interaction_handler,
     ):
         toolbox.add_source(source)
+    if core.servers is not None:
+        for source in core.servers.sources:
+            source.steady = True  # it tells when it changes
+            toolbox.add_source(source)
     if options.plugins:
         for source in plugin_sources():
             toolbox.add_source(source)

@@ -12,7 +12,7 @@ from ..inventory import Row
 from ..schema.bind import Binder
 from ..spec import ToolSpec
 
-Place = Literal["thread", "fixed", "worker", "workspace_loop", "host_loop"]
+Place = Literal["thread", "fixed", "worker", "workspace_loop", "host_loop", "portal"]
 
 _HOST_KINDS = ("function", "virtual")
 
@@ -72,6 +72,8 @@ class Tool:
         spec = self.spec
         host_side = spec.origin.kind in _HOST_KINDS
         is_async = _is_async(self.resolve())
+        if getattr(self.row.source, "portal", False):
+            return "portal"
         if spec.affinity == "thread" and not is_async:
             return "fixed"
         can_move = hasattr(self.row.source, "worker") and not host_side

@@ -1,0 +1,72 @@
+"""The MCP servers of one runtime: their sessions, and the sources they are. Without any, nothing of this is loaded."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SourceError
+from ..mcp.host_configs import HostFile, Surroundings, read_host_files
+from ..mcp.manager import ServerManager
+from ..mcp.source import McpToolSource
+from ..policy.trust import TrustStore
+from ..servers import ServerSpec
+from ..sources.cache import cache_dir
+from .elicitation import ask_person
+
+if TYPE_CHECKING:
+    from .core import Core
+
+FIRST_LOOK = 2.0  # seconds that an opening runtime waits for servers it has never seen (MCP-03)
+
+
+class Servers:
+    """Made only when a config names servers or files of other hosts. `files`: those files, for doctor."""
+
+    def __init__(self, core: Core) -> None:
+        config = core.settings.config
+        around = Surroundings.here(config.folder, TrustStore())
+        self.files: list[HostFile] = read_host_files(config.host_configs, around)
+        specs: list[ServerSpec] = [*config.mcp_servers, *(spec for file in self.files for spec in file.servers)]
+        for spec in specs:
+            for secret in spec.secrets:
+                core.recorder.secrets.register(secret)
+        self._core = core
+        self.specs = tuple(specs)
+        self.manager = ServerManager(
+            specs,
+            cache_dir=cache_dir() / "servers",
+            on_change=self._changed,
+            ask=partial(ask_person, core, None),
+        )
+        self.sources = tuple(McpToolSource(self.manager, spec) for spec in specs)
+
+    def start(self) -> None:
+        """Connects in the background; waits a moment for those whose tools are not remembered from before."""
+        unknown = [spec.id for spec in self.specs if self.manager.version(spec.id) == 0]
+        if unknown:
+            self.manager.start(*unknown)
+        if not self._core.options.lazy_servers:
+            self.manager.start()
+        if unknown:
+            self.manager.wait(FIRST_LOOK, unknown)
+        missing = self.manager.missing() if any(spec.required for spec in self.specs) else ()
+        if missing and not self.manager.wait(max(spec.connect_timeout for spec in self.specs)):
+            missing = self.manager.missing()
+        if missing and (still := self.manager.missing()):
+            raise SourceError("servers that are required cannot be had: " + "; ".join(still))
+
+    def wait(self, seconds: float) -> bool:
+        """Until every started server is ready or has failed."""
+        return self.manager.wait(seconds)
+
+    def _changed(self, server: str) -> None:
+        """On the portal's thread: the next inventory asks this server's source anew."""
+        self._core.toolbox.refresh(server)
+
+    def close(self) -> tuple[str, ...]:
+        return self.manager.close()
+
+    @property
+    def loop(self) -> Any:
+        return self.manager.portal.loop
