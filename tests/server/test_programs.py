@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from ..cli.conftest import Project
 from .conftest import ERAS, Served, served_by, texts
@@ -25,8 +24,8 @@ def test_three_tools_are_listed_and_those_that_are_pinned(programs: Served) -> N
     assert list(tools) == ["search_tools", "describe_tool", "run_program", "tool_echo", "tool_fail", "tool_data"]
     assert tools["search_tools"].annotations.read_only_hint
     assert texts(programs.run(lambda client: client.call_tool("tool_echo", {"text": "pinned"}))) == ["pinned"]
-    with pytest.raises(MCPError, match="Unknown tool"):
-        programs.run(lambda client: client.call_tool("tool_wipe", {"path": "x"}))
+    unlisted = programs.run(lambda client: client.call_tool("tool_wipe", {"path": "x"}))
+    assert unlisted.meta["sutler/kind"] == "not_found"
 
 
 @pytest.mark.requirement("SRV-01")

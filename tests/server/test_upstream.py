@@ -11,13 +11,24 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
-from mcp_types import PromptReference, ResourceTemplateReference, ResourceUpdatedNotification
+from mcp_types import (
+    ElicitResult,
+    EmptyResult,
+    InputRequiredResult,
+    PromptReference,
+    ResourceTemplateReference,
+    ResourceUpdatedNotification,
+    SetLevelRequest,
+    SetLevelRequestParams,
+)
 
 from mcp import Client
 from sutler.mcp.manager import ServerManager
 from sutler.servers import ServerSpec
 
 from .test_face import MODES, faced
+
+HEARERS: list[Callable[..., Any]] = []
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +39,7 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerManager]
         ServerSpec(id=name, command=sys.executable, args=(script, name), cwd=cwd, era=era)
         for name, era in (("old", "legacy"), ("new", "modern"))
     ]
-    made = ServerManager(specs)
+    made = ServerManager(specs, on_notification=lambda *told: [hear(*told) for hear in HEARERS])
     made.start()
     assert made.wait(30)
     yield made
@@ -55,7 +66,7 @@ def test_resources_prompts_and_completions_of_upstream_servers_pass_through(mana
                     await client.read_resource("none://at-all")
 
                 prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
-                assert prompts == ["greet", "new__greet"]
+                assert prompts == ["greet", "asks", "new__greet", "new__asks"]
                 for name, said in (("greet", "old greets you"), ("new__greet", "new greets you")):
                     (message,) = (await client.get_prompt(name, {"who": "you"})).messages
                     assert message.content.text == said
@@ -105,5 +116,49 @@ def test_who_follows_a_resource_of_an_upstream_server_hears_that_it_changed(mana
             with anyio.fail_after(10):
                 while face._upstream._following:
                     await asyncio.sleep(0.02)
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("SRV-02", "MCP-14")
+def test_a_modern_servers_own_question_before_a_prompt_goes_through_under_its_own_key(manager: ServerManager) -> None:
+    async def person(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"name": "Ada"})
+
+    async def go() -> None:
+        async with faced() as (_, face):
+            await face.offer(manager)
+            async with Client(face.server, mode="auto", elicitation_callback=person) as client:
+                first = await client.session.get_prompt("new__asks", allow_input_required=True)
+                assert isinstance(first, InputRequiredResult)
+                assert list(first.input_requests) == ["who"]
+                (message,) = (await client.get_prompt("new__asks")).messages
+                assert message.content.text == "new knows Ada"
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("SRV-02")
+def test_a_client_that_sets_a_level_hears_what_upstream_servers_log_from_there_up(manager: ServerManager) -> None:
+    async def go() -> None:
+        heard: list[Any] = []
+
+        async def log(params: Any) -> None:
+            heard.append(params.data)
+
+        async with faced() as (_, face):
+            loop = asyncio.get_running_loop()
+            HEARERS[:] = [
+                lambda server, method, params: asyncio.run_coroutine_threadsafe(face.notified(method, params), loop)
+            ]
+            await face.offer(manager)
+            async with Client(face.server, mode="legacy", logging_callback=log) as client:
+                for level, after in (("error", []), ("info", ["loud"])):
+                    params = SetLevelRequestParams(level=level)
+                    await client.session.send_request(SetLevelRequest(params=params), EmptyResult)
+                    await asyncio.to_thread(manager.portal.run, manager.call("old", "shout", {}))
+                    await asyncio.sleep(0.2)
+                    assert heard == after
+            HEARERS.clear()
 
     asyncio.run(go())

@@ -6,7 +6,8 @@ import sys
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp_types import Completion
+from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp_types import Completion, ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
 server = MCPServer(sys.argv[1])
 
@@ -34,6 +35,22 @@ def greet(who: str) -> str:
 @server.completion()
 async def complete(ref: object, argument: object, context: object) -> Completion:
     return Completion(values=[f"{sys.argv[1]}-{argument.value}"])  # type: ignore[attr-defined]
+
+
+@server.prompt()
+async def asks(ctx: Context) -> list[UserMessage] | InputRequiredResult:
+    """Wants to know something first."""
+    if ctx.input_responses:
+        return [UserMessage(f"{sys.argv[1]} knows {ctx.input_responses['who'].content['name']}")]
+    form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    params = ElicitRequestFormParams(message="Who?", requested_schema=form)
+    return InputRequiredResult(input_requests={"who": ElicitRequest(params=params)}, request_state="halfway")
+
+
+@server.tool()
+async def shout(ctx: Context) -> str:
+    await ctx.info("loud")
+    return "shouted"
 
 
 @server.tool()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import mcp_types as types
 from mcp.server.connection import Connection
@@ -33,15 +33,17 @@ from ..inventory import Inventory, Row
 from ..runtime import Event, Runtime
 from .asking import Context, Exchange, Question, Wire, current
 from .listing import Listed, Listing, make_listing
-from .outcome import of_call
+from .outcome import error, of_call
 from .parked import Parked
 from .programs import INSTRUCTIONS, Programs, own_tools
+from .strict import strict_text
 from .upstream import Servers, Upstream
 
 Mode = Literal["flat", "program"]
 
 _log = logging.getLogger("sutler.server")
 _LOOK = 1.0  # seconds between two looks at whether the tools are still those that clients were told of
+_LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)  # the least first
 _TELL = 5.0  # seconds that a client may take to be told that they are not
 
 
@@ -97,6 +99,7 @@ class Face:
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(self._bus)
         self._upstream: Upstream | None = None
+        self._levels: dict[Connection, types.LoggingLevel] = {}
         self.server: Server[Any] = _Server(
             "sutler",
             version=__version__,
@@ -164,6 +167,15 @@ class Face:
         if self._programs is None:
             self._upstream = Upstream(servers, self._updated)
             await self._upstream.offer(self.server)
+            self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+
+    async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> Wire:
+        """From now on this client hears what upstream servers log, from this level up."""
+        connection = _connection(context)
+        if connection not in self._levels:
+            connection.exit_stack.callback(self._levels.pop, connection, None)
+        self._levels[connection] = params.level
+        return {}
 
     async def notified(self, method: str, params: Mapping[str, Any]) -> None:
         """An upstream server says that something beside its tools has changed: clients are told."""
@@ -174,6 +186,10 @@ class Face:
                 await self._tell(PromptsListChanged(), Connection.send_prompt_list_changed)
             case "notifications/resources/updated":
                 await self._updated(str(params.get("uri")))
+            case "notifications/message":
+                for connection, level in list(self._levels.items()):
+                    if params.get("level") in _LEVELS[_LEVELS.index(level) :]:
+                        await connection.notify(method, params)
             case _:
                 pass
 
@@ -205,7 +221,7 @@ class Face:
 
     async def _client_is_there(self, context: Context, params: types.NotificationParams) -> None:
         del params
-        connection: Connection = context.session._connection  # pyright: ignore[reportPrivateUsage]  # nothing else names a client
+        connection = _connection(context)
         self._connections.add(connection)
         connection.exit_stack.callback(self._connections.discard, connection)
 
@@ -221,23 +237,24 @@ class Face:
             exchange = self._parked.take(params)
         else:
             tool = await self._tool(params.name)
+            if tool is None:
+                return await self._unknown(params.name)
             exchange = Exchange(context, partial(self._work, tool=tool, arguments=params.arguments or {}))
             self._exchanges.add(exchange)
             exchange.task.add_done_callback(lambda _: self._exchanges.discard(exchange))
         outcome = await exchange.turn(context)
         return self._parked.put(exchange, outcome, params) if isinstance(outcome, Question) else outcome
 
-    async def _tool(self, name: str) -> Listed:
+    async def _tool(self, name: str) -> Listed | None:
         known = self._listing[1] if self._listing is not None else None
         tool = known.tools.get(name) if known is not None else None
-        if tool is None:
-            listing = await self.listing()
-            tool = listing.tools.get(name)
-            if tool is None:
-                near = get_close_matches(name, listing.tools, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {name}{hint}")
-        return tool
+        return tool or (await self.listing()).tools.get(name)
+
+    async def _unknown(self, name: str) -> Wire:
+        """A result and no error of the protocol: a model sees it, and can call the tool that it meant."""
+        near = get_close_matches(name, (await self.listing()).tools, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        return error(strict_text(f"there is no tool {name!r}{hint}"), "not_found")
 
     async def _work(self, exchange: Exchange, *, tool: Listed, arguments: dict[str, Any]) -> Wire:
         if tool.row is None:
@@ -257,6 +274,11 @@ class Face:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
+
+
+def _connection(context: Context) -> Connection:
+    """The client behind a request; nothing else names it."""
+    return context.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
 class _Server(Server[Any]):

@@ -110,8 +110,8 @@ class Upstream:
         return {key: list(items.values()), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> Wire:
-        del context
-        return await self._first(params.uri, lambda client: client.read_resource(params.uri))
+        more = _passed_on(context, params)
+        return await self._first(params.uri, lambda client: _asker(client, more).read_resource(params.uri, **more))
 
     async def _subscribe(self, context: Context, params: types.SubscribeRequestParams) -> Wire:
         del context
@@ -207,7 +207,8 @@ class Upstream:
 
     async def _get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> Wire:
         server, name = await self._route(context, params.name)
-        return await self._on(server, lambda client: client.get_prompt(name, params.arguments))
+        more = _passed_on(context, params)
+        return await self._on(server, lambda client: _asker(client, more).get_prompt(name, params.arguments, **more))
 
     async def _route(self, context: Context, name: str) -> tuple[str, str]:
         if name not in self._prompts:
@@ -278,6 +279,22 @@ class Upstream:
         except SutlerError as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=f"{server}: {error}") from error
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _passed_on(context: Context, params: types.InputResponseRequestParams) -> dict[str, Any]:
+    """In the modern era a server's own questions, and the answers to them, go through as they are."""
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return {}
+    return {
+        "input_responses": params.input_responses,
+        "request_state": params.request_state,
+        "allow_input_required": True,
+    }
+
+
+def _asker(client: Any, more: dict[str, Any]) -> Any:
+    """The session asks once; the client itself goes on until there is an answer."""
+    return client.session if more else client
 
 
 async def _awaited(work: Awaitable[None]) -> None:
