@@ -161,6 +161,21 @@ def test_a_server_that_is_restarted_is_found_again(servers: Servers, site: Fault
         assert again.ran == 1
 
 
+@pytest.mark.requirement("MCP-03", "MCP-04")
+def test_a_server_that_goes_down_under_load_fails_its_own_calls_only_and_by_name(
+    servers: Servers, site: FaultyHttp
+) -> None:
+    with FaultyHttp(modern=site.modern) as other:
+        specs = [ServerSpec(id=id, transport="http", url=one.url) for id, one in (("h", site), ("o", other))]
+        manager = servers.manager(*specs)
+        calls = {id: [manager.portal.submit(manager.call(id, "write", {})) for _ in range(30)] for id in "ho"}
+        site.close()
+        assert all(call.result(20).content for call in calls["o"])
+        for call in calls["h"]:
+            error = call.exception(20)
+            assert error is None or isinstance(error, (ToolCrashed, ToolUnavailable))
+
+
 @pytest.mark.requirement("MCP-09")
 def test_a_call_that_is_never_answered_over_http_ends_at_its_time(servers: Servers, site: FaultyHttp) -> None:
     manager = _manager(servers, site)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +73,14 @@ def test_waiting_for_the_servers_ends_with_its_time(servers: Servers) -> None:
     manager = servers.manager(servers.spec("a"), servers.spec("s", "hang"), wait=False)
     assert manager.wait(20, ["a"])
     assert manager.wait(0.05) is False
+
+
+@pytest.mark.requirement("MCP-05")
+def test_waiting_is_for_the_servers_that_were_started(servers: Servers) -> None:
+    manager = servers.manager(servers.spec("a"), servers.spec("s", "hang"), start=False)
+    manager.start("a")
+    assert manager.wait(20)
+    assert [state.state for state in manager.states()] == ["ready", "new"]
 
 
 @pytest.mark.requirement("MCP-03")
@@ -410,11 +419,13 @@ def test_closing_ends_what_is_connecting_what_is_calling_and_what_ignores_its_en
 def test_waiting_on_the_loop_that_would_have_to_work_is_refused_at_once(servers: Servers) -> None:
     manager = servers.one()
 
-    async def waits() -> None:
-        manager.stop("s")
+    async def waits(end: Callable[[], object]) -> None:
+        end()
 
     with pytest.raises(ClosedError, match="await it instead"):
-        manager.portal.run(waits())
+        manager.portal.run(waits(lambda: manager.stop("s")))
+    with pytest.raises(ClosedError, match="await aclose"):
+        manager.portal.run(waits(manager.close))
     assert servers.text(manager, "echo", args={"x": 1}) == "1"
 
 

@@ -205,8 +205,8 @@ class Link:
         plain: Any = held
         if type(plain) is dict and plain.keys() == _RESPONSE and plain["jsonrpc"] == "2.0":
             request = self._known(plain["id"])
-            if request is not None and type(plain["result"]) is dict:
-                self._result(request, plain["result"])
+            if request is not None and isinstance(plain["result"], dict):
+                self._result(request, cast("dict[str, Any]", plain["result"]))
                 return True
         try:
             self.incoming(types.jsonrpc_message_adapter.validate_python(held, by_name=False))

@@ -73,12 +73,14 @@ class ServerManager:
         """Connect these servers, or all, in the background and at once. Any other starts with its first call."""
         wanted = [self._task(one) for one in ids] or list(self._tasks.values())
         wanted = [task for task in wanted if not task.off]
+        self._check()
+        for task in wanted:
+            task.wanted = True
         if wanted:
-            self._check()
             self.portal.loop.call_soon_threadsafe(_start, wanted)
 
     def wait(self, seconds: float, ids: Iterable[str] = ()) -> bool:
-        """Wait until each of these started servers, or of all, is ready or has failed once. Whether that came about."""
+        """Wait until each of these servers, or of all that were started, is ready or has failed once."""
         tasks = self._some(ids)
         if all(task.settled.is_set() for task in tasks):
             return True
@@ -127,6 +129,8 @@ class ServerManager:
         """End every server, in any order, from any thread but the portal's. Returns what did not end, in words."""
         if self._closed or self._pid != os.getpid():
             return self._left
+        if self.portal.current():
+            raise ClosedError("this is the portal's own loop: await aclose() instead")
         self._closed = True
         left = list(self.portal.run(self.aclose()))
         if self._owns_portal:
@@ -208,7 +212,7 @@ class ServerManager:
         return task
 
     def _some(self, ids: Iterable[str]) -> list[ServerTask]:
-        return [self._task(one) for one in ids] or list(self._tasks.values())
+        return [self._task(one) for one in ids] or [task for task in self._tasks.values() if task.wanted]
 
     def _check(self) -> None:
         if self._closed:

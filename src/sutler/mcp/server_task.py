@@ -86,6 +86,7 @@ class ServerTask:
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
         self.settled = asyncio.Event()
+        self.wanted = False  # somebody asked for it to be started
         self._waiters: list[asyncio.Future[Session]] = []
         self.slots = asyncio.Semaphore(max(1, spec.concurrency))
         self._relisting: asyncio.Task[None] | None = None
@@ -145,6 +146,7 @@ class ServerTask:
 
     def start(self) -> None:
         """Connect, and stay connected, in the background. Again does nothing."""
+        self.wanted = True
         if self._task is None and not self.off and not self._stop.is_set():
             self._task = asyncio.ensure_future(self._own())
             self._task.set_name(f"mcp server {self.spec.id}")

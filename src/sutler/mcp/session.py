@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import mcp_types as types
@@ -130,6 +130,8 @@ class Session:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], exchange: Exchange) -> RemoteResult:
         """One call. Lost when there is no answer; a ToolCallError when the server refused; as it came otherwise."""
+        if not self.usable:
+            raise await self._ended(exchange)
         token = current.set(exchange)
         try:
             await self.client.call_tool(
@@ -139,8 +141,8 @@ class Session:
             raise await self._failed(error, exchange) from None
         except ValidationError as error:
             raise ToolError(f"the server's answer breaks the protocol: {brief(error)}") from None
-        except RuntimeError as error:  # the SDK's cap on rounds of input_required
-            raise ToolError(str(error)) from None
+        except RuntimeError as error:  # the SDK's cap on rounds of input_required, or a session that ended between two
+            raise (ToolError(str(error)) if self.usable else await self._ended(exchange)) from None
         except BaseExceptionGroup as group:  # a callback of an input_required round
             error = root(group)
             raise (error if isinstance(error, ToolCallError) else ToolError(str(error))) from None
@@ -155,12 +157,15 @@ class Session:
         broken = self.spec.transport != "stdio" and error.message.startswith("SSE stream")  # the SDK's own words
         if exchange.error is not None and not broken:
             return _refused(exchange.error)
-        if error.code == types.CONNECTION_CLOSED:
-            if not broken:
-                self.dead.set()
-                await self.ended.wait()
-            return Lost(self.why or error.message, sent=exchange.sent)
-        return ToolError(error.message)
+        if error.code != types.CONNECTION_CLOSED:
+            return ToolError(error.message)
+        return Lost(error.message, sent=exchange.sent) if broken else await self._ended(exchange)
+
+    async def _ended(self, exchange: Exchange) -> Lost:
+        """The session is over: what can be said of it once it is torn down."""
+        self.dead.set()
+        await self.ended.wait()
+        return Lost(self.why, sent=exchange.sent)
 
     def _http_failed(self, failure: HttpFailure, error: MCPError) -> Exception:
         if not failure.status:
@@ -240,8 +245,9 @@ async def _unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | Non
         return await _asked(ask, request)
     finally:
         exchange.asking -= 1
-        if not exchange.asking and exchange.left and not limit.expired():
-            limit.reschedule(loop.time() + exchange.left)
+        if not exchange.asking and exchange.left:
+            with suppress(RuntimeError):  # the call was given up meanwhile
+                limit.reschedule(loop.time() + exchange.left)
 
 
 async def _asked(ask: Ask, request: dict[str, Any]) -> Any:
@@ -353,6 +359,8 @@ def _refused(error: types.ErrorData) -> ToolError:
     data: Any = error.data
     message = error.message.partition(":")[0] if error.code == types.PARSE_ERROR else error.message  # pydantic's report
     said = f"{message} (MCP error {error.code})"
+    if "no back-channel" in message:
+        said += '; it asks in the way of the old era: set era = "legacy" for it'
     if error.code == types.URL_ELICITATION_REQUIRED and isinstance(data, dict):
         asked: Any = cast("dict[str, Any]", data).get("elicitations") or []
         urls = [str(one.get("url")) for one in cast("list[dict[str, Any]]", asked)]

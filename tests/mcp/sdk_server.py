@@ -1,0 +1,54 @@
+"""A server on the SDK itself: what it sends is what servers of today send. `python sdk_server.py`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from pydantic import BaseModel
+
+server = MCPServer("real")
+CANCELLED: list[str] = []
+
+
+class Choice(BaseModel):
+    colour: str
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@server.tool()
+async def ask(ctx: Context) -> str:
+    answer = await ctx.elicit("Which?", Choice)
+    return answer.action
+
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    server.add_tool(add, name="grown")
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()
+    return "grown"
+
+
+@server.tool()
+async def nap() -> str:
+    try:
+        await asyncio.sleep(30)
+    except asyncio.CancelledError:
+        CANCELLED.append("nap")
+        raise
+    return "slept"
+
+
+@server.tool()
+def cancelled() -> list[str]:
+    return CANCELLED
+
+
+if __name__ == "__main__":
+    server.run("stdio")
