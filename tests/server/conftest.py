@@ -119,6 +119,9 @@ folders = ["tools"]
 
 [profiles.few]
 tools = ["tool_echo", "tool_fail"]
+
+[profiles.aliased]
+tools = { say = "tool_echo", tool_fail = "tool_fail" }
 """
 
 ERAS = [pytest.param("legacy", id="2025-11-25"), pytest.param("auto", id="2026-07-28")]

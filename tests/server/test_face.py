@@ -271,7 +271,7 @@ def test_names_have_at_most_64_characters_differ_and_lead_back() -> None:
             assert "a_b" in names
             said = [texts(await client.call_tool(name))[0] for name in names]
             assert sorted(said) == sorted(source.answers)
-            rows = list(runtime.inventory().tools.values())
+            rows = list(runtime.inventory().tools.items())
             assert "upstream__run_program" in provider_names(rows, taken=["run_program"])
 
     asyncio.run(go())

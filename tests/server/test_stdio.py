@@ -228,10 +228,11 @@ def test_what_cannot_be_served_is_refused_with_the_nearest_that_can(kit: Project
 
 
 @pytest.mark.requirement("SRV-01")
-def test_a_profile_narrows_what_is_served(kit: Project) -> None:
+def test_a_profile_narrows_what_is_served_and_names_it(kit: Project) -> None:
     async def go() -> None:
-        async with over_stdio(kit, "--profile", "few", mode="auto") as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["tool_echo", "tool_fail"]
+        async with over_stdio(kit, "--profile", "aliased", mode="auto") as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["say", "tool_fail"]
+            assert texts(await client.call_tool("say", {"text": "by another name"})) == ["by another name"]
             assert (await client.call_tool("tool_data")).meta["sutler/kind"] == "not_found"
 
     asyncio.run(go())

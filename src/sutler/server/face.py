@@ -135,13 +135,13 @@ class Face:
 
     def _make(self, inventory: Inventory) -> Listing:
         if self._programs is None:
-            return make_listing(list(inventory.tools.values()))
-        pinned: list[Row] = []
+            return make_listing(list(inventory.tools.items()))
+        pinned: dict[str, Row] = {}
         for name in self._shape.pinned:
-            row = inventory.tools.get(name) or _found(inventory, name)
-            if row is not None and row not in pinned:
-                pinned.append(row)
-        return make_listing(pinned, own_tools())
+            row = _found(inventory, name)
+            if row is not None:
+                pinned.setdefault(name if name in inventory.tools else row.spec.name, row)
+        return make_listing(list(pinned.items()), own_tools())
 
     async def watch(self) -> None:
         """Looks at the tools from time to time, for as long as it is not cancelled."""
@@ -307,6 +307,6 @@ async def _send(connection: Connection, send: Callable[[Connection], Awaitable[N
 def _found(inventory: Inventory, name: str) -> Row | None:
     """A pinned tool by any name; one that is not there now may come yet."""
     try:
-        return inventory.find(name)
+        return inventory.tools.get(name) or inventory.find(name)
     except ToolNotFound:
         return None

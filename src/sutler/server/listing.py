@@ -50,8 +50,8 @@ class Listing:
         return all(tool.definitions == other.tools[name].definitions for name, tool in self.tools.items())
 
 
-def make_listing(rows: Sequence[Row], own: Sequence[Listed] = ()) -> Listing:
-    """The rows under their provider names, after the face's own tools, whose names nothing else can take."""
+def make_listing(rows: Sequence[tuple[str, Row]], own: Sequence[Listed] = ()) -> Listing:
+    """(bare name or alias, row) under provider names, after the face's own tools, whose names nothing else can take."""
     tools: dict[str, Listed] = {tool.name: tool for tool in own}
     dropped: list[tuple[str, str]] = []
     for name, row in provider_names(rows, taken=tools).items():
@@ -64,11 +64,10 @@ def make_listing(rows: Sequence[Row], own: Sequence[Listed] = ()) -> Listing:
     return Listing(tools=tools, dropped=tuple(dropped))
 
 
-def provider_names(rows: Sequence[Row], taken: Collection[str] = ()) -> dict[str, Row]:
+def provider_names(rows: Sequence[tuple[str, Row]], taken: Collection[str] = ()) -> dict[str, Row]:
     """{name: row}, each name at most 64 characters and of one row alone. A taken name gives way to source__tool."""
     by_pair: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        name = row.spec.name
+    for name, row in rows:
         by_pair[(row.spec.origin.source, f"{row.spec.origin.source}__{name}" if name in taken else name)] = row
     return {name: by_pair[pair] for pair, name in assign_provider(by_pair).items()}
 
