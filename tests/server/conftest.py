@@ -157,7 +157,7 @@ class Person:
 
 
 @asynccontextmanager
-async def over_stdio(project: Project, *argv: str, mode: str, person: Person | None = None) -> AsyncGenerator[Client]:
+async def over_stdio(project: Project, *argv: str, mode: str, person: Any = None) -> AsyncGenerator[Client]:
     """The SDK's own client over a process of `sutler serve`."""
     server = StdioServerParameters(
         command=sys.executable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ from mcp import Client
 from sutler.mcp.manager import ServerManager
 from sutler.servers import ServerSpec
 
+from ..cli.conftest import Project
+from .conftest import ERAS, over_stdio, texts
 from .test_face import MODES, faced
 
 HEARERS: list[Callable[..., Any]] = []
@@ -160,5 +163,40 @@ def test_a_client_that_sets_a_level_hears_what_upstream_servers_log_from_there_u
                     await asyncio.sleep(0.2)
                     assert heard == after
             HEARERS.clear()
+
+    asyncio.run(go())
+
+
+CONFIG = """default_tools = false
+
+[mcp_servers.up]
+command = {python}
+args = [{script}, "up"]
+era = "legacy"
+"""
+
+
+@pytest.mark.requirement("SRV-01", "SRV-02", "MCP-14")
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_configured_server_stands_behind_a_served_process_with_all_it_has(tmp_path: Path, mode: str) -> None:
+    project = Project(tmp_path / "project", tmp_path / "home")
+    project.root.mkdir()
+    script = json.dumps(str(Path(__file__).with_name("upstream_server.py")))
+    project.config(CONFIG.format(python=json.dumps(sys.executable), script=script))
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        assert params.message == "Who are you?"
+        return ElicitResult(action="accept", content={"name": "Ada"})
+
+    async def go() -> None:
+        async with over_stdio(project, mode=mode, person=person) as client:
+            assert {"who", "shout", "touch"} <= {tool.name for tool in (await client.list_tools()).tools}
+            answered = await client.call_tool("who")
+            assert texts(answered) == ["accept: Ada"]
+            assert answered.structured_content == {"result": "accept: Ada"}
+            (message,) = (await client.get_prompt("greet", {"who": "you"})).messages
+            assert message.content.text == "up greets you"
+            (text,) = (await client.read_resource("note://me")).contents
+            assert text.text == "up notes me"
 
     asyncio.run(go())

@@ -7,7 +7,14 @@ import sys
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts.base import UserMessage
-from mcp_types import Completion, ElicitRequest, ElicitRequestFormParams, InputRequiredResult
+from mcp_types import (
+    Completion,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    InputRequiredResult,
+    ToolAnnotations,
+)
+from pydantic import BaseModel
 
 server = MCPServer(sys.argv[1])
 
@@ -45,6 +52,16 @@ async def asks(ctx: Context) -> list[UserMessage] | InputRequiredResult:
     form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     params = ElicitRequestFormParams(message="Who?", requested_schema=form)
     return InputRequiredResult(input_requests={"who": ElicitRequest(params=params)}, request_state="halfway")
+
+
+class Name(BaseModel):
+    name: str
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+async def who(ctx: Context) -> str:
+    answer = await ctx.elicit("Who are you?", Name)
+    return f"{answer.action}: {answer.data.name if answer.action == 'accept' else None}"
 
 
 @server.tool()

@@ -36,6 +36,7 @@ def to_spec(tool: RemoteTool, server: ServerSpec, origin: Origin, fingerprint: s
     annotations = _annotations(definition, notes)
     grade, grade_from = grade_from_hints(annotations, server.assume)
     meta: dict[str, Any] = {"server": fingerprint, "provenance": server.provenance, "tool": name}
+    meta["definition"] = definition  # for a face that passes on what it says beside (title, icons, _meta)
     if override.grade is not None:
         grade, grade_from = override.grade, "override"
         meta["grade_why"] = f"[mcp_servers.{server.id}.tools.{name}] grade"

@@ -8,11 +8,12 @@ never raise for what a tool does. `complete` makes the result and the record; on
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import inspect
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -192,7 +193,9 @@ class Pipeline:
             if tool.place == "portal":
                 remote: Any = tool.resolve()
                 heard = partial(self._core.progress_of_server, ticket)
-                value = await remote.run(arguments, progress=heard, ask=partial(ask_person, self._core, ticket))
+                value = await remote.run(
+                    arguments, progress=heard, ask=_in_context(partial(ask_person, self._core, ticket))
+                )
             else:
                 value = await tool.resolve()(**arguments)
             return self._read(ticket, value), None
@@ -280,3 +283,9 @@ def _raised(error: BaseException) -> ToolCallError:
         frame = frame.tb_next
     text = "".join(traceback.format_exception(type(error), error, frame, limit=-20))
     return ToolError(message, traceback=text)
+
+
+def _in_context(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The question with the call's own context: it comes from a session that serves many calls."""
+    context = contextvars.copy_context()
+    return lambda request: context.copy().run(ask, request)

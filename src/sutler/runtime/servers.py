@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,12 @@ class Servers:
                 core.recorder.secrets.register(secret)
         self._core = core
         self.specs = tuple(specs)
+        self.hears: Callable[[str, str, Mapping[str, Any]], object] | None = None
         self.manager = ServerManager(
             specs,
             cache_dir=cache_dir() / "servers",
             on_change=self._changed,
+            on_notification=self._notified,
             ask=partial(ask_person, core, None),
         )
         self.sources = tuple(McpToolSource(self.manager, spec) for spec in specs)
@@ -63,6 +66,12 @@ class Servers:
     def _changed(self, server: str) -> None:
         """On the portal's thread: the next inventory asks this server's source anew."""
         self._core.toolbox.refresh(server)
+        self._notified(server, "notifications/tools/list_changed", {})
+
+    def _notified(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        """On the portal's thread: what a server tells, for a face that passes it on."""
+        if self.hears is not None:
+            self.hears(server, method, params)
 
     def close(self) -> tuple[str, ...]:
         return self.manager.close()

@@ -178,8 +178,10 @@ class Face:
         return {}
 
     async def notified(self, method: str, params: Mapping[str, Any]) -> None:
-        """An upstream server says that something beside its tools has changed: clients are told."""
+        """What an upstream server tells, for the clients that it concerns."""
         match method:
+            case "notifications/tools/list_changed":
+                await self.listing()
             case "notifications/resources/list_changed":
                 await self._tell(ResourcesListChanged(), Connection.send_resource_list_changed)
             case "notifications/prompts/list_changed":

@@ -74,6 +74,8 @@ class Person:
         reply = asyncio.run_coroutine_threadsafe(_asked(exchange, params), self._loop).result()
         return _answer(asked, params, reply) if reply is not None and reply.action == "accept" else None
 
+    interact.takes_forms = True  # type: ignore[attr-defined]  # a server's form comes whole, not field by field
+
 
 async def _asked(exchange: Exchange, params: ElicitRequestParams) -> Reply | None:
     asking = asyncio.ensure_future(exchange.ask(params))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +62,7 @@ async def _serve(
         await runtime.ready(_LATE)  # many hosts ask for the tools once; who comes later than this is told of
         face = Face(runtime, shape)
         listing = await face.listing()
+        await _pass_through(runtime, face)
         ready(runtime, len(listing.tools))
         watching = asyncio.create_task(face.watch())
         try:
@@ -72,6 +73,28 @@ async def _serve(
     finally:
         left = await runtime.close()
     return left
+
+
+async def _pass_through(runtime: Runtime, face: Face) -> None:
+    """What upstream servers have beside tools, and what they tell."""
+    servers = runtime.core.servers
+    if servers is None:
+        return
+    loop = asyncio.get_running_loop()
+
+    def hears(server: str, method: str, params: Mapping[str, Any]) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(lambda: told(face.notified(method, params)))
+
+    tasks: set[asyncio.Task[None]] = set()
+
+    def told(work: Coroutine[Any, Any, None]) -> None:
+        task = loop.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    servers.hears = hears
+    await face.offer(servers.manager)
 
 
 async def _run(face: Face, transport: Stdio | Http) -> None:
