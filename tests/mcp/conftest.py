@@ -37,7 +37,7 @@ class Servers:
         if start:
             manager.start()
             if wait:
-                assert manager.wait(20)
+                assert manager.wait(60)
         return manager
 
     def one(self, mode: str = "ok", **more: Any) -> ServerManager:

@@ -47,8 +47,11 @@ def test_both_eras_are_spoken(servers: Servers, mode: str, era: str, spoken: str
 
 
 @pytest.mark.requirement("MCP-13")
-def test_a_slow_server_of_the_new_era_is_not_taken_for_an_old_one(servers: Servers) -> None:
-    manager = servers.one("slow_modern", connect_timeout=0.9)  # it is asked for 0.45 s, and answers after 0.5
+def test_a_slow_server_of_the_new_era_is_not_taken_for_an_old_one(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_task, "PROBE", 0.2)  # it answers after 0.5
+    manager = servers.one("slow_modern")
     assert manager.state("s").era == "modern 2026-07-28"
 
 
@@ -168,8 +171,9 @@ def test_a_server_that_has_other_tools_than_remembered_changes_them_with_the_dif
 
 
 @pytest.mark.requirement("MCP-13")
-def test_the_era_is_remembered(servers: Servers, tmp_path: Path) -> None:
-    spec = servers.spec("s", "silent", connect_timeout=0.8)
+def test_the_era_is_remembered(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_task, "PROBE", 0.2)
+    spec = servers.spec("s", "silent")
     servers.manager(spec, cache_dir=tmp_path / "cache").close()
     (file,) = (tmp_path / "cache" / "mcp").iterdir()
     assert json.loads(file.read_bytes())["era"] == "legacy"
@@ -269,8 +273,9 @@ def test_a_cancelled_call_is_cancelled_on_the_server_once(servers: Servers, era:
 
 
 @pytest.mark.requirement("MCP-09")
-def test_a_start_that_is_given_up_sends_no_cancellation(servers: Servers) -> None:
-    manager = servers.one("silent", connect_timeout=0.8)
+def test_a_start_that_is_given_up_sends_no_cancellation(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_task, "PROBE", 0.2)
+    manager = servers.one("silent")
     assert [one["method"] for one in json.loads(servers.text(manager, "seen"))] == ["notifications/initialized"]
 
 
@@ -378,11 +383,11 @@ def test_the_time_of_a_person_is_not_the_time_of_a_call(servers: Servers, era: s
     thinks = threading.Event()
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
-        thinks.wait(0.4)
+        thinks.wait(1.2)
         return ANSWER
 
     manager = servers.one(era)
-    assert json.loads(servers.text(manager, "elicits", ask=ask, timeout=0.3))["action"] == "accept"
+    assert json.loads(servers.text(manager, "elicits", ask=ask, timeout=1))["action"] == "accept"
 
 
 # ---------------------------------------------------------------------- ends
@@ -504,7 +509,7 @@ from sutler.mcp.manager import ServerManager
 from sutler.servers import ServerSpec
 manager = ServerManager([ServerSpec(id="s", command="cat", args=({str(servers.folder)!r},))])
 manager.start()
-assert manager.wait(20)
+assert manager.wait(60)
 (state,) = manager.states()
 print(state.state, state.reason, manager.close())
 """

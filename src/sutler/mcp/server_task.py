@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -150,6 +151,17 @@ class ServerTask:
         if self._task is None and not self.off and not self._stop.is_set():
             self._task = asyncio.ensure_future(self._own())
             self._task.set_name(f"mcp server {self.spec.id}")
+            self._task.add_done_callback(self._died)
+
+    def _died(self, task: asyncio.Task[None]) -> None:
+        """A fault of this module must not leave its callers waiting."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            logging.getLogger("sutler").error("the task of the server %s failed", self.spec.id, exc_info=error)
+            self._set("parked", f"its task failed: {type(error).__name__}: {error}")
+            self._task = None
+            self._fail_waiters(self.reason)
+            self.settled.set()
 
     async def stop(self, seconds: float = 6.0) -> tuple[str, ...]:
         """End it from whatever task. Returns what did not end, in words."""
@@ -221,14 +233,13 @@ class ServerTask:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 await self._take_place(stack)
-                async with asyncio.timeout(self.spec.connect_timeout) as limit:
+                async with asyncio.timeout(self.spec.connect_timeout):
                     child = await self._spawn(stack)
-                    await self._hub.load()
-                    loop = asyncio.get_running_loop()
-                    limit.reschedule(loop.time() + self.spec.connect_timeout)  # the SDK's import is no server's fault
-                    from . import link as links
-                    from .session import connect
+                await self._hub.load()  # beside the server's own start, and no part of its time
+                from . import link as links
+                from .session import connect
 
+                async with asyncio.timeout(self.spec.connect_timeout) as limit:
                     dead = asyncio.Event()
                     link = links.Link(
                         probe=self._probe(),
@@ -246,7 +257,7 @@ class ServerTask:
                         )
                     finally:
                         links.current.reset(token)
-                    left = (limit.when() or 0.0) - loop.time()
+                    left = (limit.when() or 0.0) - asyncio.get_running_loop().time()
                     listing = await session.list_tools(max(0.1, left * 0.9))
                 served = True
                 self._doubtful = exchange.failure is not None and not 300 <= exchange.failure.status < 500
@@ -264,9 +275,7 @@ class ServerTask:
                 raise
             self.reason = "its transport failed"
         except (Exception, BaseExceptionGroup) as error:
-            from .session import explain
-
-            self.reason, login = explain(error, exchange, self.spec)
+            self.reason, login = _explained(error, exchange, self.spec)
             if login:
                 self._set("auth_required", self.reason)
         finally:
@@ -429,6 +438,15 @@ class ServerTask:
     def words(self, text: str) -> str:
         """A text without the secrets of the config."""
         return str(self._masker.value(text))
+
+
+def _explained(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:
+    """Why there is no connection, and whether it is for want of a login."""
+    if exchange is None:  # the SDK is not there yet, so it has no part in it
+        return str(error) or type(error).__name__, False
+    from .session import explain
+
+    return explain(error, exchange, spec)
 
 
 async def _first(*events: asyncio.Event, seconds: float | None = None) -> None:

@@ -302,5 +302,5 @@ def _widen(process: asyncio.subprocess.Process) -> None:
     transport = cast("Any", process)._transport  # asyncio has no other way to the pipe
     pipe: Any = transport.get_pipe_transport(1)
     if pipe is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # refused, or closed already: the process is gone
             fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), _F_SETPIPE_SZ, _PIPE)
