@@ -1,7 +1,19 @@
 """From whatever a tool returned to a ToolResult: plain data, how LCP reads it, what a model and a trace see."""
 
-from .normalize import failure, interpret, normalize, program_value
-from .plain import json_text, to_plain
+from .normalize import Read, failure, interpret, normalize, program_value, read_value
+from .plain import fresh, json_text, to_plain
 from .view import bounded, preview
 
-__all__ = ["bounded", "failure", "interpret", "json_text", "normalize", "preview", "program_value", "to_plain"]
+__all__ = [
+    "Read",
+    "bounded",
+    "failure",
+    "fresh",
+    "interpret",
+    "json_text",
+    "normalize",
+    "preview",
+    "program_value",
+    "read_value",
+    "to_plain",
+]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -39,12 +40,28 @@ def normalize(value: Any, spec: ToolSpec, *, root: Path | None = None) -> ToolRe
 def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[ToolResult, Any]:
     """The result, and the value that a program gets of the same call; the tool's value is read once."""
     try:
-        plain, notes = to_plain(value)
+        read = value if type(value) is Read else read_value(value)
     except ToolError as error:
         return failure(error), None
-    if spec.origin.kind not in WRAPPED or not isinstance(value, Mapping):
+    plain, notes = read.plain, read.notes
+    if spec.origin.kind not in WRAPPED or not read.mapping:
         return ToolResult(success=True, output=plain, notes=notes), plain
     return _unwrap(plain, notes, root), program_value(plain, spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tool's value as plain data, what was lost on the way, and whether the tool itself gave a mapping."""
+
+    plain: Any
+    notes: tuple[str, ...]
+    mapping: bool
+
+
+def read_value(value: Any) -> Read:
+    """Reads a value where the tool ran, so that a worker process gives what a thread gives. ToolError as to_plain."""
+    plain, notes = to_plain(value)
+    return Read(plain, notes, isinstance(value, Mapping))
 
 
 def program_value(plain: Any, spec: ToolSpec) -> Any:
