@@ -32,6 +32,8 @@ def {GUARD}(value, shown=False):
         return value
     if kind is range:
         return list(value)
+    if repr(kind)[:13] == "<class 'dict_":
+        value = list(value)
     if shown and not isinstance(value, (list, dict, tuple, set, frozenset, bytes, complex)):
         if 'datetime.' not in repr(kind) and 'decimal.' not in repr(kind):
             return repr(value)
