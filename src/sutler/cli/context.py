@@ -98,6 +98,17 @@ class Cli:
             raise Refused(f"--workspace {given}: {what}")
         return given
 
+    def is_wide(self, config: Config) -> bool:
+        """Whether tools work in a whole home folder, or more, without anybody having said so."""
+        chosen = self.given.workspace is not None or config.workspace.root is not None
+        if chosen or (config.file is not None and config.trusted):
+            return False
+        try:
+            home = Path.home().resolve()
+        except RuntimeError:  # a user without one
+            home = Path("/")
+        return home.is_relative_to(here().resolve())
+
     # ------------------------------------------------------------------ the runtime
 
     def open(
@@ -119,6 +130,8 @@ class Cli:
         config = config or self.config()
         if not config.trusted and not quiet:
             self._tell_untrusted(config)
+        if runs and self.is_wide(config):
+            self.out.note(wide_words(self.workspace(config)))
         if runs:
             from .progress import Progress
 
@@ -151,9 +164,7 @@ class Cli:
             from .approve import restore_terminal
 
             restore_terminal()
-        for sentence in left:
-            self.out.note(sentence)
-        self.given.process.lingers = bool(left)
+        self.given.process.lingers = bool(left)  # what goes on ends with the process, so nothing is said of it
 
     def tell_how_to_allow(self) -> None:
         """After a call was denied because nobody could be asked."""
@@ -180,6 +191,10 @@ class Cli:
 
         assert self.progress is not None
         return TerminalApproval(sys.stderr, pause=self.progress.paused)
+
+
+def wide_words(root: Path) -> str:
+    return f"tools may write anywhere in {root}, because it is the workspace; choose another with --workspace DIR"
 
 
 def here() -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
 import traceback
 from collections.abc import Mapping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Performed = tuple[tuple[ToolResult, Any] | None, ToolCallError | None]  # (result, what a program gets), or a failure
 
+_log = logging.getLogger("sutler")
 _OURS = str(Path(__file__).parent)
 
 
@@ -211,6 +213,8 @@ class Pipeline:
             result, ticket.value = read
         else:
             result = failure(error if error is not None else ToolError("the call ended without a result"))
+        if result.traceback is not None:
+            _log.debug("%s failed\n%s", ticket.name, result.traceback)
         handle = self._core.keep_output(ticket.call_id, result.output) if ticket.large else None
         _stamp(result, ticket, handle)
         self._core.recorder.done(ticket, result)

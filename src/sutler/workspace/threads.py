@@ -173,7 +173,9 @@ class WorkspaceThreads:
                 runner.thread.join(max(0.0, until - time.monotonic()))
         left = self.stats()
         if left.busy + left.abandoned:
-            notes.append(f"{left.busy + left.abandoned} calls still run in {self.root}; they cannot be stopped")
+            number = left.busy + left.abandoned
+            said = "1 call still runs" if number == 1 else f"{number} calls still run"
+            notes.append(f"{said} in {self.root} and cannot be stopped")
         return Busy(busy=left.busy, idle=left.idle, abandoned=left.abandoned, notes=tuple(notes))
 
     def hand_over(self, fn: Callable[[], T], fixed: FixedThread | None, *, anywhere: bool = False) -> Hop[T]:
