@@ -51,7 +51,7 @@ def test_fh10_names_that_are_too_long_keep_what_tells_them_apart(serve: Serve) -
 
 def test_fh11_parameters_that_are_keywords_or_hyphenated_reach_the_tool_by_their_real_names(serve: Serve) -> None:
     text = {"type": "string"}
-    rt, up = serve({"t": obj({name: text for name in ("from", "in", "cik-A", "Notion-Version", "self")}, "from")})
+    rt, up = serve({"t": obj(dict.fromkeys(("from", "in", "cik-A", "Notion-Version", "self"), text), "from")})
     given = {"from": "a", "in": "b", "cik-A": "c", "Notion-Version": "d", "self": "e"}
     assert rt.call("t", given).output == given
     run = rt.run("t(from_='a', in_='b', cik_A='c', Notion_Version='d', self='e')")
@@ -68,7 +68,7 @@ def test_fh11_parameters_that_are_keywords_or_hyphenated_reach_the_tool_by_their
 def test_fh12_names_that_a_program_cannot_write_have_one_that_it_can(serve: Serve) -> None:
     schema = obj({"u": {"type": "string"}})
     other = Upstream("second", {"fetch_url": schema}, {})
-    rt, up = serve({name: schema for name in ("fetch-url", "list", "print", "import", "2fa-check")}, other)
+    rt, up = serve(dict.fromkeys(("fetch-url", "list", "print", "import", "2fa-check"), schema), other)
     names = {spec.name: name for name, spec in ((row.program_name, row.spec) for row in rows(rt))}
     assert len(set(names.values())) == 6 and all(name.isidentifier() for name in names.values())
     assert names["fetch_url"] == "fetch_url" and names["fetch-url"] != "fetch_url"

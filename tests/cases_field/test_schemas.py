@@ -150,7 +150,7 @@ def test_fh06_composite_annotations_are_true_schemas(runtime: Callable[..., Any]
 def test_fh07_field_defaults_and_factories_are_defaults(runtime: Callable[..., Any]) -> None:
     from pydantic import Field
 
-    def weather(city: str = Field(default="Oslo"), tags: list[str] = Field(default_factory=list)) -> list[Any]:
+    def weather(city: str = Field(default="Oslo"), tags: list[str] = Field(default_factory=list)) -> list[Any]:  # noqa: B008 - as people write it
         return [city, tags]
 
     rt = runtime(weather)
