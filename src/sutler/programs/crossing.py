@@ -17,7 +17,7 @@ from ..lang.rewrite import Edit, apply, stands
 
 GUARD = "__guard__"
 MOST_ITEMS = 1_000_000
-MOST_BOXES = 200_000
+MOST_BOXES = 100_000
 MOST_ODD_KEYS = 1_000
 
 PRELUDE = f"""\
