@@ -35,6 +35,19 @@ class SutlerError(Exception):
     """Base of all failures that Sutler raises itself."""
 
 
+def words(error: BaseException) -> str:
+    """`Type: message` of anything raised, by whomever. Never raises, whatever the error's own methods do."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException as worse:
+        return f"{name} (its message cannot be had: {type(worse).__name__})"
+    if isinstance(error, BaseExceptionGroup):
+        inner: list[BaseException] = list(error.exceptions)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        text += f": {'; '.join(words(one) for one in inner[:3])}{'; ...' if len(inner) > 3 else ''}"
+    return f"{name}: {text}" if text else f"{name} (without a message)"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing wrong with a config: where, what, and what to do. `file` and `line` are empty for keywords."""

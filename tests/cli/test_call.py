@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Project, Sutler
+from .conftest import CONFIG, Project, Sutler
 
 
 def test_text_is_printed_as_it_is_and_other_data_as_json(sutler: Sutler) -> None:
@@ -42,9 +42,8 @@ def test_repairs_notes_and_prints_stand_on_standard_error(project: Project, sutl
     assert done.code == 0
     assert done.out == "true\n"
     assert "thinking" in done.err
-    assert "nonsense" in done.err
-    assert "note: flag: " in done.err
-    assert '"yes" became true' in done.err
+    assert "note: nonsense is no parameter; it was dropped (" in done.err
+    assert 'note: flag: "yes" became true\n' in done.err
 
 
 def test_json_has_all_there_is_to_know_of_the_call(sutler: Sutler) -> None:
@@ -54,7 +53,7 @@ def test_json_has_all_there_is_to_know_of_the_call(sutler: Sutler) -> None:
     assert (document["tool"], document["success"], document["kind"]) == ("kit::tool_fail", False, "tool_error")
     assert "it broke" in document["error"]
     assert "raise ValueError" in document["traceback"]
-    assert done.err == "error: tool_error: ValueError: it broke\n"
+    assert done.err.startswith("error: ValueError: it broke (tools/kit.py:")
 
 
 def test_an_unknown_tool_names_the_closest(sutler: Sutler) -> None:
@@ -137,3 +136,77 @@ def test_a_fault_of_ours_is_said_as_one_without_a_traceback(
     monkeypatch.setenv("SUTLER_DEBUG", "1")
     monkeypatch.setattr("logging.basicConfig", lambda **_: None)  # it would outlive this test
     assert "Traceback" in sutler("call", "tool_echo").err
+
+
+def test_text_of_arguments_that_was_mended_is_said_in_a_sentence(sutler: Sutler) -> None:
+    done = sutler("call", "tool_echo", "--args", "{'text': 'a b'}")
+    assert done.out == "a b\n"
+    assert done.err == "note: the argument text was read as JSON after its quotes, commas or words were mended\n"
+
+
+WORKING = """
+import json
+
+def tool_divide(by: int):
+    return _divided(by)
+
+def _divided(by):
+    return 1 / by
+
+def tool_read(text: str):
+    return json.loads(text)
+
+def tool_bad():
+    return {"success": False, "error": "bad"}
+"""
+
+
+def test_what_a_tool_raises_is_said_with_the_line_of_the_persons_own_code(project: Project, sutler: Sutler) -> None:
+    project.library("work.py", WORKING)
+    done = sutler("call", "tool_divide", "by=0")
+    assert done.code == 1
+    assert done.err == "error: ZeroDivisionError: division by zero (tools/work.py:8, in _divided)\n"
+    assert "(tools/work.py:11, in tool_read)\n" in sutler("call", "tool_read", "text={").err  # not json's own line
+
+
+def test_debugging_shows_the_whole_traceback_of_a_tool(project: Project) -> None:
+    project.library("work.py", WORKING)
+    for argv in (("call", "tool_divide", "by=0"), ("run", "-c", "tool_divide(0)")):
+        done = project.process(*argv, SUTLER_DEBUG="1")
+        assert done.err.count("in _divided\n") == 1
+        assert "    return 1 / by" in done.err
+        assert "    return 1 / by" not in project.process(*argv).err
+
+
+def test_a_failed_call_without_an_output_prints_none(project: Project, sutler: Sutler) -> None:
+    project.library("work.py", WORKING)
+    done = sutler("call", "tool_bad")
+    assert (done.code, done.out, done.err) == (1, "", "error: bad\n")
+
+
+def test_a_tool_that_may_stand_in_an_untrusted_config_is_said_to(project: Project, sutler: Sutler) -> None:
+    project.config(CONFIG + "# changed\n", trusted=False)
+    done = sutler("call", "tool_echo", "text=a")
+    assert done.code == 2
+    assert f"; it may be in {project.file}, which is not trusted: look at it with `sutler trust --show`" in done.err
+    assert "it may be in" in sutler("tools", "show", "tool_echo").err
+    program = sutler("run", "-c", "tool_echo('a')")
+    assert f"note: more tools may be in {project.file}, which is not trusted" in program.err
+
+
+def test_a_home_folder_as_the_workspace_is_warned_of(
+    project: Project, sutler: Sutler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = project.root.parent
+    warning = f"note: tools may write anywhere in {home}, because it is the workspace; choose another with --workspace"
+    monkeypatch.chdir(home)
+    assert warning not in sutler("call", "list_dir").err
+    monkeypatch.setenv("HOME", str(home))
+    assert warning in sutler("call", "list_dir").err
+    assert warning in sutler("run", "-c", "1").err
+    assert warning not in sutler("call", "list_dir", "--workspace", str(home)).err
+    assert warning not in sutler("tools").err
+    monkeypatch.setenv("HOME", str(home / "elsewhere" / "deep"))
+    assert warning in sutler("call", "list_dir").err  # it holds the home folder
+    monkeypatch.chdir(project.root)
+    assert "anywhere" not in sutler("call", "tool_echo", "text=a").err

@@ -43,7 +43,7 @@ def test_one_bad_tool_and_one_bad_source_take_nothing_else_down_and_are_explaine
     done = sutler("doctor")
     assert done.code == 1
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert any(line.startswith(f"problem source {project.root / 'gone'} unavailable: ") for line in lines)
+    assert any(line.startswith(f"problem quarantined {project.root / 'gone'}: no such folder") for line in lines)
     crooked = next(line for line in lines if line.startswith("problem quarantined config::crooked"))
     assert "nonsense" in crooked
     assert f"{project.file}:3" in crooked

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from .conftest import CONFIG, Project, Sutler
@@ -158,3 +165,96 @@ def test_an_unknown_profile_names_the_closest_and_a_tools_name_is_one(project: P
     assert "did you mean small?" in done.err
     assert sutler("run", "-c", "tool_echo('a')", "--profile", "tool_echo").out == "a\n"
     assert sutler("check", "-c", "tool_lines(1)", "--profile", "tool_echo").code == 1
+
+
+def test_a_forgotten_parameter_is_said_to_be_one(project: Project, sutler: Sutler) -> None:
+    wanted = (
+        "-c:1: there is no name text\n"
+        "    if it is a parameter, give it: --param text=...\n"
+        "    else write instead: text = ... on a line before\n"
+    )
+    assert sutler("check", "-c", "tool_echo(text)").out == wanted
+    assert sutler("run", "-c", "tool_echo(text)").err == f"error: {wanted}"
+    assert sutler("check", "-c", "tool_echo(text)", "--json").json["errors"][0]["write_instead"].endswith("parameter")
+
+
+def test_a_tool_that_is_not_there_lists_no_others_and_says_where_to_look(sutler: Sutler) -> None:
+    done = sutler("run", "-c", "frobnicate(1)\nbrobdingnag(2)")
+    assert done.err.count("there is no tool or function") == 2
+    assert done.err.count("`sutler tools` lists the tools") == 1
+    assert "tool_" not in done.err
+    assert "write instead" not in done.err
+
+
+def test_a_tool_that_cannot_be_had_now_says_why(project: Project, sutler: Sutler) -> None:
+    project.config(
+        CONFIG + '[[tools]]\nname = "crooked"\nmodule = "m"\nfunction = "f"\n'
+        'input_schema = { type = "object", properties = { a = { type = "nonsense" } } }\n'
+        '[[virtual_tools]]\nname = "ask_host"\ndescription = "Ask."\n'
+    )
+    assert "note: crooked: quarantined: config::crooked: " in sutler("run", "-c", "crooked()").err
+    assert "nonsense" in sutler("check", "-c", "crooked()").err
+    left_out = sutler("check", "-c", "tool_lines(1)", "--tools", "tool_echo")
+    assert "note: tool_lines is a tool, but --tools does not name it\n" in left_out.err
+
+
+def test_only_calls_that_worked_count_as_gone_before(sutler: Sutler) -> None:
+    assert "went before" not in sutler("run", "-c", "tool_fail()").err
+    assert "went before" not in sutler("run", "-c", "tool_wipe('x')").err
+    assert "1 call went before; see it with" in sutler("run", "-c", "tool_echo('a')\ntool_fail()").err
+
+
+def test_what_tools_print_in_a_run_goes_to_standard_error(project: Project, sutler: Sutler) -> None:
+    project.library("chat.py", "def tool_chat(n: int):\n    print('thinking', n)\n    return n\n")
+    done = sutler("run", "-c", "print('mine')\ntool_chat(1) + tool_chat(2)")
+    assert (done.out, done.err) == ("mine\n3\n", "thinking 1\nthinking 2\n")
+    assert "printed in step 2:\nthinking 2\n" in sutler("run", "-c", "tool_chat(1) + tool_chat(2)", "--trace").err
+    document = sutler("run", "-c", "tool_chat(1)", "--json")
+    assert (document.json["trace"][0]["stdout"], document.err) == ("thinking 1\n", "")
+    run_id = document.json["run_id"]
+    assert "Printed in step 1\nthinking 1\n" in sutler("runs", "show", run_id).out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}['x']", "KeyError: 'x'"),
+        ("{}[3]", "KeyError: 3"),
+        ("raise KeyError('no such')", "KeyError: 'no such'"),
+        ("raise KeyError", "KeyError: KeyError"),
+    ],
+)
+def test_a_missing_key_is_shown_as_python_shows_it(sutler: Sutler, text: str, said: str) -> None:
+    assert sutler("run", "-c", text).err.startswith(f"error: -c:1: {said}\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("how", ["", "--trace", "--json"])
+def test_ctrl_c_shows_what_was_printed_and_where_the_run_can_be_seen(shared: Project, how: str) -> None:
+    shared.library("nap.py", "import time\ndef tool_nap():\n    open('asleep', 'w').close()\n    time.sleep(600)\n")
+    (shared.root / "asleep").unlink(missing_ok=True)
+    text = "print('so far')\ntool_echo('a')\ntool_nap()"
+    going = subprocess.Popen(
+        [sys.executable, "-m", "sutler.cli", "run", "-c", text, "--policy", "full_access", *how.split()],
+        cwd=shared.root,
+        env=shared.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not (shared.root / "asleep").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    going.send_signal(signal.SIGINT)
+    out, err = going.communicate(timeout=60)
+    assert going.returncode == 130
+    assert "error: interrupted\n" in err
+    run_id = err.rsplit("runs show ", 1)[1].split("`")[0]
+    assert shared.process("runs", "show", run_id, "--json").json["status"] == "cancelled"
+    if how == "--json":
+        document = json.loads(out)
+        assert (document["kind"], document["run_id"], document["stdout"]) == ("interrupted", run_id, "so far\n")
+        assert document["trace"][0]["tool"] == "tool_echo"
+    else:
+        assert out == "so far\n"
+        assert ("kit::tool_echo" in err) is bool(how)

@@ -40,7 +40,7 @@ def test_a_list_counts_what_it_does_not_show_and_says_who_explains(twins: Projec
     twins.config('[libraries]\nfolders = ["tools", "gone"]\n')
     done = sutler("tools")
     assert "1 shadowed" in done.err
-    assert "1 unavailable" in done.err
+    assert "1 quarantined" in done.err
     assert "sutler doctor" in done.err
     everything = sutler("tools", "list", "--all").out
     assert "\ntwin::tool_echo\t" in everything

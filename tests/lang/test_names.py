@@ -58,6 +58,7 @@ def test_a_called_name_that_nothing_is_like_lists_no_tools() -> None:
 def test_a_tool_is_known_by_the_end_of_its_name() -> None:
     tools = {"tool_wc": TOOLS["ping"], "tool_frob": TOOLS["ping"]}
     assert "the closest tool is tool_wc" in str(check("wc('a')", tools).errors[0])
+    assert check("print(wc)", tools).errors[0].message == "there is no name wc"
 
 
 TOO_EARLY = {

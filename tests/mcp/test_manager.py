@@ -483,7 +483,6 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "mcp" else found(name, package)
 sys.meta_path.insert(0, Absent())
-from sutler.mcp import server_task
 from sutler.mcp.manager import ServerManager
 from sutler.mcp.source import McpToolSource
 from sutler.servers import ServerSpec
@@ -528,7 +527,6 @@ def test_the_sdk_is_imported_when_a_server_is_reached_and_not_before() -> None:
     program = """
 import sys
 import sutler, sutler.mcp.manager, sutler.mcp.source
-from sutler.mcp import server_task
 from sutler.mcp.manager import ServerManager
 from sutler.servers import ServerSpec
 ServerManager([ServerSpec(id="s", command="true")]).tools("s")

@@ -22,7 +22,7 @@ def rt() -> Iterator[SyncRuntime]:
     def add(a: int, b: int = 1) -> int:
         return a + b
 
-    options: dict[str, Any] = {"config": False, "default_tools": False, "limits": {"compute_seconds": 3}}
+    options: dict[str, Any] = {"config": False, "default_tools": False, "limits": {"compute_seconds": 9}}
     with SyncRuntime(tools=[echo, add], **options) as opened:
         yield opened
 
@@ -35,7 +35,7 @@ def rt() -> Iterator[SyncRuntime]:
 def test_keys_with_chosen_hashes_never_reach_the_host(rt: SyncRuntime, way_out: str) -> None:
     began = time.monotonic()
     run = rt.run(COLLIDING + way_out)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 12
     if way_out == "len(d)":
         assert run.output == 60000 and "cannot leave" in run.variables["d"]
     else:

@@ -113,7 +113,7 @@ class Served:
     def call(self, tool: str, **arguments: Any) -> Any:
         reply = self.reply(tool, **arguments)
         assert reply["ok"], reply["error"]
-        return reply["value"]
+        return reply["value"]["plain"]
 
     def serve(self, name: str, args: Mapping[str, Any]) -> Any:
         self.asked.append((name, dict(args)))
@@ -170,7 +170,7 @@ def test_arguments_siblings_and_async_tools_work_there_as_here(serve: Callable[.
 def test_config_and_handlers_reach_the_library_in_its_worker(serve: Callable[..., Served]) -> None:
     served = serve(host_configs={"lib": {"level": {"a": [1]}}}, confirm_handler=lambda *_: ("allow", ""))
     assert served.call("tool_config") == {"level": {"a": [1]}, "inits": 1}
-    assert served.call("tool_confirm") == [("reject", "no"), ("reject", "no")]
+    assert served.call("tool_confirm") == [["reject", "no"], ["reject", "no"]]
     assert served.asked == [
         ("confirm_handler", {"source": "rm x", "script_label": "[STRICT] shell", "argv": ["rm", "x"]}),
         ("confirm_handler", {"source": "b", "script_label": "l", "argv": None}),

@@ -238,8 +238,8 @@ def test_the_same_tools_run_in_a_worker_process(tmp_path: Path) -> None:
     source = source_of(tmp_path, table(), table("g", name="g"), table("number", name="bad"))
     entry, payload = source.worker(source.discover()[0])
     with Worker(entry, {**payload, "read_roots": []}) as worker:
-        value, pid = worker.call("t", {"a": [1, None]}, cwd=tmp_path, timeout=20)["value"]
+        value, pid = worker.call("t", {"a": [1, None]}, cwd=tmp_path, timeout=20)["value"]["plain"]
         assert value == [1, None] and pid != os.getpid()
-        assert worker.call("g", {}, cwd=tmp_path, timeout=20)["value"] == os.path.realpath(tmp_path)
+        assert worker.call("g", {}, cwd=tmp_path, timeout=20)["value"]["plain"] == os.path.realpath(tmp_path)
         failed = worker.call("bad", {}, cwd=tmp_path, timeout=20)["error"]
         assert failed is not None and failed["type"] == "ToolUnavailable" and "sutler.toml:7" in failed["message"]

@@ -475,7 +475,7 @@ def test_a_search_runs_where_it_can_be_killed(root: Path) -> None:
     entry, payload = SOURCE.worker(SPECS["search_text"])
     with Worker(entry, {**payload, "read_roots": []}) as worker:
         reply = worker.call("search_text", {"pattern": "^o"}, cwd=root, timeout=20)
-        assert reply["value"]["matches"] == [{"file": "a.txt", "line": 1, "text": "one"}]
+        assert reply["value"]["plain"]["matches"] == [{"file": "a.txt", "line": 1, "text": "one"}]
         with pytest.raises(ToolTimeout):
             worker.call("search_text", {"pattern": "(a+)+$"}, cwd=root, timeout=0.5)
         refused = worker.call("search_text", {"pattern": "s", "path": "../outside"}, cwd=root, timeout=20)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sutler.errors import ClosedError, LimitExceeded
+from sutler.errors import ClosedError, LimitExceeded, ToolUnavailable
 from sutler.workspace import threads as module
 from sutler.workspace.cwd import per_thread_cwd
 from sutler.workspace.loops import LoopThread
@@ -140,7 +140,7 @@ def test_a_workspace_that_is_gone_is_an_error_of_the_call(tmp_path: Path) -> Non
     one = WorkspaceThreads(root)
     assert one.submit(os.getcwd).result() == str(root)
     root.rmdir()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ToolUnavailable, match=str(root)):
         one.submit(os.getcwd).result()
     root.mkdir()
     assert one.submit(os.getcwd).result() == str(root)

@@ -8,9 +8,10 @@ import typer
 
 from .arguments import pairs, read_object, read_text, takes_stdin
 from .context import Cli
-from .documents import call_document, short
+from .documents import call_document
 from .exits import OK, of_failure
 from .find import find
+from .wording import failure_words, repair_words
 
 if TYPE_CHECKING:
     from ..runtime import SyncRuntime
@@ -36,18 +37,18 @@ def call(
     """Call one tool. Its output goes to standard output; repairs, notes and what it printed to standard error."""
     typed = arguments or []
     runtime = cli.open(runs=True, asks=not takes_stdin(typed, args))
-    row = find(runtime.inventory(), name)
+    row = find(runtime.inventory(), name, cli.config())
     given = _given(args, typed, row.spec.input_schema)
     result = _called(cli, runtime, row.spec.qualified, given)
     if cli.out.as_json:
         cli.out.document(call_document(row.spec.qualified, result))
     else:
         _tell(cli, result)
-        if result.success or result.output is not None:
+        if result.success or result.output not in (None, {}):
             cli.out.value(result.output, full=full)
     if result.error is None:
         return OK
-    cli.out.error(f"{result.error.kind}: {result.error}")
+    cli.out.error(failure_words(result.error, result.traceback))
     if result.error.kind == "denied":
         cli.tell_how_to_allow()
     return of_failure(result.error)
@@ -65,9 +66,7 @@ def _called(cli: Cli, runtime: SyncRuntime, name: str, given: dict[str, Any] | s
 def _tell(cli: Cli, result: ToolResult) -> None:
     """What happened beside the output."""
     for repair in result.repairs:
-        dropped = repair.after is None and repair.before is not None
-        became = "" if dropped else f" became {short(repair.after)}"
-        cli.out.note(f"{repair.path}: {repair.rule}: {short(repair.before)}{became}")
+        cli.out.note(repair_words(repair))
     for note in result.notes:
         cli.out.note(note)
     cli.out.printed(result.stdout)

@@ -98,6 +98,17 @@ class Cli:
             raise Refused(f"--workspace {given}: {what}")
         return given
 
+    def is_wide(self, config: Config) -> bool:
+        """Whether tools work in a whole home folder, or more, without anybody having said so."""
+        chosen = self.given.workspace is not None or config.workspace.root is not None
+        if chosen or (config.file is not None and config.trusted):
+            return False
+        try:
+            home = Path.home().resolve()
+        except RuntimeError:  # a user without one
+            home = Path("/")
+        return home.is_relative_to(here().resolve())
+
     # ------------------------------------------------------------------ the runtime
 
     def open(
@@ -116,7 +127,10 @@ class Cli:
         """
         from ..runtime import SyncRuntime
 
+        config = config or self.config()
         options = self.options(quiet=quiet, profile=profile, config=config)
+        if runs and self.is_wide(config):
+            self.out.note(wide_words(self.workspace(config)))
         if runs:
             from .progress import Progress
 
@@ -160,9 +174,7 @@ class Cli:
             from .approve import restore_terminal
 
             restore_terminal()
-        for sentence in left:
-            self.out.note(sentence)
-        if left:
+        if left:  # what goes on ends with the process, so nothing is said of it
             self.given.process.lingers = True
 
     def tell_how_to_allow(self) -> None:
@@ -190,6 +202,10 @@ class Cli:
 
         assert self.progress is not None
         return TerminalApproval(sys.stderr, pause=self.progress.paused)
+
+
+def wide_words(root: Path) -> str:
+    return f"tools may write anywhere in {root}, because it is the workspace; choose another with --workspace DIR"
 
 
 def here() -> Path:

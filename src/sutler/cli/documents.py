@@ -92,6 +92,7 @@ def trace_document(entry: TraceEntry) -> dict[str, Any]:
         "kind": entry.kind,
         "repairs": [repair.to_dict() for repair in entry.repairs],
         "decision": None if decision is None else {"outcome": decision.outcome, "by": decision.by, "how": decision.how},
+        "stdout": entry.stdout,
         "duration": entry.duration,
     }
 

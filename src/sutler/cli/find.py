@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..inventory import Inventory, Row
 
 
-def find(inventory: Inventory, name: str) -> Row:
+def find(inventory: Inventory, name: str, config: Config) -> Row:
     """The tool of a name. ToolUnavailable when one is known by it that cannot be used now, else ToolNotFound."""
     try:
         return inventory.find(name)
@@ -27,7 +27,17 @@ def find(inventory: Inventory, name: str) -> Row:
         folders = [one.reason for one in inventory.quarantined if one.tool is None and Path(one.source).is_absolute()]
         if folders:
             raise ToolUnavailable(f"{error}; and a tool folder is unavailable: {'; '.join(folders)}") from error
+        hidden = withheld_words(config)
+        if hidden:
+            raise ToolNotFound(f"{error}; it may be in {hidden}") from error
         raise
+
+
+def withheld_words(config: Config) -> str:
+    """Where tools may be that nobody can see, or nothing: in a config that is not trusted."""
+    if config.trusted or not config.withheld:
+        return ""
+    return f"{config.file}, which is not trusted: look at it with `sutler trust --show`"
 
 
 def troubles(inventory: Inventory, name: str) -> list[str]:

@@ -42,6 +42,7 @@ def main(argv: Sequence[str], process: Process | None = None) -> int:
 
     if os.environ.get("SUTLER_DEBUG") == "1":
         logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+        logging.getLogger("sutler").setLevel(logging.DEBUG)  # which has the tracebacks of tools
     else:
         logging.getLogger("sutler").addHandler(logging.NullHandler())  # what it would say the commands show
     process = process or Process()

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from uuid import uuid4
 
 import typer
 
 from ..config import Config, Profile
 from ..errors import ToolNotFound
+from ..programs.signatures import program_row
 from .arguments import pairs, read_text, takes_stdin
 from .context import Cli
-from .documents import (
-    TRACE,
-    grade_document,
-    problem_documents,
-    run_document,
-    shown_arguments,
-    trace_row,
-)
+from .documents import grade_document, problem_documents, run_document, shown_arguments
 from .exits import DENIED, FAILED, OK, Refused, of_run
-from .find import find
+from .find import find, troubles, withheld_words
+from .interrupted import tell_calls, tell_interrupted
 from .text import count
+from .wording import problem_words, run_error_words
 
 if TYPE_CHECKING:
     from ..inventory import Inventory
@@ -107,6 +105,7 @@ def check(
         cli.out.line(f"{program.name}: ok; tools: {called}; grade {checked.grade}")
     else:
         _print_problems(cli, program, checked.errors, checked.more)
+        _explain(cli, runtime, checked.errors)
     return OK if checked.ok else FAILED
 
 
@@ -147,6 +146,7 @@ def plan(
         return OK if planned.ok else FAILED
     if not planned.ok:
         _print_problems(cli, program, planned.errors, planned.checked.more)
+        _explain(cli, runtime, planned.errors)
         return FAILED
     cli.out.table(
         ("line", "tool", "arguments", "in a loop", "call"),
@@ -183,11 +183,15 @@ def run(
     runtime = _open(cli, tools, profile, runs=True, asks=asks)
     checked = runtime.check(program.text, level=level, params=list(params))
     assert cli.progress is not None
+    run_id = uuid4().hex[:12]
     cli.progress.start()
     try:
-        result = runtime.run(program.text, params=params, level=level)
+        result = runtime.run(program.text, params=params, level=level, run_id=run_id)
     except ValueError as error:
         raise Refused(str(error)) from error
+    except KeyboardInterrupt:
+        cli.hush()
+        return tell_interrupted(cli, runtime, run_id, trace=trace, full=full)
     finally:
         cli.progress.stop()
     out = cli.out
@@ -197,27 +201,34 @@ def run(
         if result.stdout:
             out.value(result.stdout, full=full)
         out.value(result.output, full=full)
-    if trace and result.trace:
-        out.table(TRACE, [trace_row(entry) for entry in result.trace], aside=True)
+    tell_calls(out, result.trace, trace=trace)
     if result.error is None:
         return of_run(result)
     if result.error.kind == "rejected":
         for problem in checked.errors:
-            out.error(_problem(program, problem))
+            out.error(problem_words(program.place(problem.line), problem))
         if checked.more:
             out.error(f"and {checked.more} more")
+        _explain(cli, runtime, checked.errors)
     else:
         error = result.error
-        out.error(f"{program.place(error.line)}: {error.type}: {error.message}")
+        out.error(f"{program.place(error.line)}: {run_error_words(error)}")
         line = program.source_line(error.line)
         if line:
             out.say(f"    {line}")
+        if os.environ.get("SUTLER_DEBUG") == "1" and error.traceback:
+            out.say(error.traceback)
         if of_run(result) == DENIED:
             cli.tell_how_to_allow()
-        if result.trace and not trace and not out.as_json:
-            calls = count(len(result.trace), "call")
-            out.note(f"{calls} went before; see them with --trace, or `sutler runs show {result.run_id}`")
+        before = sum(entry.success for entry in result.trace)
+        if before and not trace and not out.as_json:
+            calls = count(before, "call")
+            out.note(f"{calls} went before; see {_them(before)} with --trace, or `sutler runs show {result.run_id}`")
     return of_run(result)
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
 
 
 # ---------------------------------------------------------------------- what was asked for
@@ -255,7 +266,7 @@ def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = Fals
     config = replace(config, profiles={**config.profiles, _NARROWED: narrowed})
     runtime = cli.open(runs=runs, asks=asks, profile=_NARROWED, config=config)
     for name in named.values():
-        find(runtime.inventory(), name)
+        find(runtime.inventory(), name, config)
     if profile is not None and base is None:
         _known_profile(runtime.inventory(), config, profile)
         raise Refused(f"--tools and --profile {profile} (the name of a tool) exclude each other")
@@ -264,7 +275,7 @@ def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = Fals
 
 def _known_profile(inventory: Inventory, config: Config, name: str) -> None:
     try:
-        find(inventory, name)
+        find(inventory, name, config)
     except ToolNotFound as error:
         known = [profile for profile in config.profiles if profile != _NARROWED]
         near = get_close_matches(name, [*known, *inventory.tools], n=1)
@@ -274,11 +285,32 @@ def _known_profile(inventory: Inventory, config: Config, name: str) -> None:
 
 def _print_problems(cli: Cli, program: Program, problems: Sequence[Problem], more: int) -> None:
     for problem in problems:
-        cli.out.line(_problem(program, problem))
+        cli.out.line(problem_words(program.place(problem.line), problem))
     if more:
         cli.out.line(f"{program.name}: and {more} more")
 
 
-def _problem(program: Program, problem: Problem) -> str:
-    said = f"{program.place(problem.line)}: {problem.message}"
-    return f"{said}\n    write instead: {problem.rewrite}" if problem.rewrite else said
+def _explain(cli: Cli, runtime: SyncRuntime, problems: Sequence[Problem]) -> None:
+    """What the checker cannot know of tools that are not there: why, and where to look."""
+    missing = [problem for problem in problems if problem.called]
+    inventory = runtime.inventory()
+    for name in dict.fromkeys(problem.unknown for problem in missing):
+        for sentence in troubles(inventory, name):
+            cli.out.note(f"{name}: {sentence}")
+        for sentence in _left_out(runtime, name):
+            cli.out.note(sentence)
+    if missing:
+        hidden = withheld_words(cli.config())
+        if hidden:
+            cli.out.note(f"more tools may be in {hidden}")
+    if any(not problem.rewrite for problem in missing):
+        cli.out.note("`sutler tools` lists the tools, `sutler tools search WORDS` finds one")
+
+
+def _left_out(runtime: SyncRuntime, name: str) -> list[str]:
+    """A tool that there is, but not for this program."""
+    profile = runtime.settings.profile
+    if profile is None or profile.tools is None or program_row(runtime.inventory(), name) is None:
+        return []
+    what = "--tools does not name it" if profile.name == _NARROWED else f"profile {profile.name} leaves it out"
+    return [f"{name} is a tool, but {what}"]

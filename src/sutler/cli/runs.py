@@ -52,7 +52,7 @@ def show(
     run = _read(cli, lambda store: _find(store, run_id), None)
     if run is None:
         raise Refused(f"there is no run {run_id!r} of this project; `sutler runs` lists them")
-    steps = [_entry(step) for step in run.steps]
+    steps = [entry_of(step) for step in run.steps]
     if cli.out.as_json:
         cli.out.document(
             {
@@ -81,6 +81,11 @@ def show(
     if steps:
         out.line()
         out.table(TRACE, [trace_row(step) for step in steps])
+        for step in steps:
+            if step.stdout:
+                out.line()
+                out.line(f"Printed in step {step.step}")
+                out.value(step.stdout)
     if run.stdout:
         out.line()
         out.line("Printed")
@@ -123,19 +128,19 @@ def _find(store: SqliteStore, run_id: str) -> RunRecord | None:
 def _list_calls(cli: Cli, steps: list[StepRecord]) -> int:
     if cli.out.as_json:
         cli.out.document(
-            {"calls": [{**trace_document(_entry(step)), "at": step.at, "state": step.state} for step in steps]}
+            {"calls": [{**trace_document(entry_of(step)), "at": step.at, "state": step.state} for step in steps]}
         )
         return OK
     cli.out.table(
         ("when", *TRACE[2:]),
-        [(when(step.at), *trace_row(_entry(step))[2:]) for step in steps],
+        [(when(step.at), *trace_row(entry_of(step))[2:]) for step in steps],
     )
     if not steps:
         cli.out.say(f"no tool has been called here yet ({cli.store_path()})")
     return OK
 
 
-def _entry(step: StepRecord) -> TraceEntry:
+def entry_of(step: StepRecord) -> TraceEntry:
     """A stored call as a line of a trace. One that never ended has no success."""
     ended = step.state == "done"
     return TraceEntry(
@@ -152,6 +157,7 @@ def _entry(step: StepRecord) -> TraceEntry:
         decision=step.decision,
         line=step.line,
         run_id=step.run_id,
+        stdout=step.stdout,
     )
 
 

@@ -54,7 +54,7 @@ def list_tools(cli: Cli, everything: All = False) -> int:
 def show(cli: Cli, name: Name) -> int:
     """Show all there is to know of one tool: parameters, schema, grade, origin, documentation, notes."""
     runtime = cli.open()
-    row = find(runtime.inventory(), name)
+    row = find(runtime.inventory(), name, cli.config())
     spec = row.spec
     decision = runtime.settings.policy.preview(spec)
     graded = graded_where(spec, runtime.settings.config)
@@ -135,7 +135,7 @@ def why(cli: Cli, name: Name) -> int:
     """Explain a tool: who won its name and against whom, what programs call it, its grade, and what policy says."""
     runtime = cli.open()
     inventory = runtime.inventory()
-    row = find(inventory, name)
+    row = find(inventory, name, cli.config())
     trouble = troubles(inventory, name)  # another tool may have the name that a broken one was to have
     policy = runtime.settings.policy
     spec = row.spec

@@ -12,7 +12,7 @@ from .batches import announcements
 from .calls import bind
 from .grammar import Grammar
 from .levels import ENGINE_BUILTINS, PARALLEL, builtins_for
-from .messages import NAMES, closest, import_for, module_words, outside_module, short
+from .messages import NAMES, by_ending, closest, import_for, module_words, outside_module, short
 from .model import MAX_PROBLEMS, OR_PARAMETER, CallSite, Checked, Problem, Report, ToolSig
 from .names import Names, Unknown
 from .parse import Source, parse, quietly, too_deep
@@ -182,7 +182,7 @@ class _Check:
         bound = {name for scope in names.scopes for name in scope.bound}
         if called:
             functions = {builtin for builtin in self.builtins if not builtin.endswith("Error")}
-            return closest(name, {*bound, *self.tools, *functions})
+            return closest(name, {*bound, *self.tools, *functions}) or by_ending(name, self.tools)
         return closest(name, bound) or closest(name, self.tools, least=_SURELY)
 
     def how_many(self) -> str:

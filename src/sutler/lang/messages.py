@@ -155,9 +155,13 @@ def closest(name: str, among: Iterable[str], *, least: float = 0.6) -> str:
     if found:
         return found[0]
     plain = {one.lower().replace("_", ""): one for one in names}
-    same = plain.get(name.lower().replace("_", ""), "")
-    longer = [one for one in names if one.endswith(f"_{name}")] if not same and len(name) > 1 else []
-    return longer[0] if len(longer) == 1 else same
+    return plain.get(name.lower().replace("_", ""), "")
+
+
+def by_ending(name: str, among: Iterable[str]) -> str:
+    """The only name that ends in `_name`, as tool_wc does for wc, or an empty string."""
+    found = [one for one in among if one.endswith(f"_{name}")]
+    return found[0] if len(found) == 1 else ""
 
 
 def module_words(name: str, level: str) -> tuple[str, str]:

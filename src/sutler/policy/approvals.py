@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-from ..errors import ToolDenied
+from ..errors import ToolDenied, words
 from ..spec import Decision, ToolCall, ToolSpec
 from .prompts import label_of, source_of
 
@@ -56,14 +56,24 @@ class Approvals:
         if isinstance(answer, tuple | list):
             parts = tuple(cast("tuple[object, ...]", answer))
             if len(parts) == 2 and parts[0] in ("allow", "always", "reject"):
-                return str(parts[0]), str(parts[1] or "")
-        shown = repr(cast(object, answer))[:120]
+                return str(parts[0]), _reason(parts[1])
+        shown = _shown(cast(object, answer))
         return "reject", f"the confirm handler answered {shown} instead of (allow | always | reject, reason)"
 
     def failed(self, call: ToolCall, error: BaseException) -> ToolDenied:
-        return ToolDenied(
-            f"{call.spec.qualified} was rejected: the confirm handler failed with {type(error).__name__}: {error}"
-        )
+        return ToolDenied(f"{call.spec.qualified} was rejected: the confirm handler failed with {words(error)}")
+
+
+def _reason(given: object) -> str:
+    return given if isinstance(given, str) else _shown(given) if given else ""
+
+
+def _shown(value: object) -> str:
+    """What a handler gave, in short: it may be anything."""
+    try:
+        return repr(value)[:120]
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
 
 
 def nobody(call: ToolCall, decision: Decision) -> ToolDenied:

@@ -20,7 +20,7 @@ GUARD = "__guard__"
 BATCH = "__batch__"
 """The host's name for "these calls are coming": `__batch__([(tool, line, args, kwargs), ...])`."""
 MOST_ITEMS = 1_000_000
-MOST_BOXES = 200_000
+MOST_BOXES = 100_000
 MOST_ODD_KEYS = 1_000
 MOST_AHEAD = 10_000  # calls announced at once
 ROOM_AHEAD = 1_000_000  # characters and items in all their arguments; what is beyond runs in order
@@ -39,6 +39,8 @@ def {GUARD}(value, shown=False):
         return value
     if kind is range:
         return list(value)
+    if repr(kind)[:13] == "<class 'dict_":
+        value = list(value)
     if shown and not isinstance(value, (list, dict, tuple, set, frozenset, bytes, complex)):
         if 'datetime.' not in repr(kind) and 'decimal.' not in repr(kind):
             return repr(value)

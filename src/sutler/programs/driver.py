@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import ApprovalPending, LimitExceeded, SutlerError, ToolCallError, ToolTimeout
+from ..errors import ApprovalPending, ClosedError, LimitExceeded, SutlerError, ToolCallError, ToolTimeout
 from ..spec import RunError, RunStatus
 from ..workspace import watchdog
 from ..workspace.watchdog import Deadline
@@ -114,7 +114,12 @@ class Driver:
 
     def _launch(self, first: Callable[[], Call | Done]) -> None:
         watchdog.register(self)
-        self._job = self._spawn(lambda: self._drive(first))
+        try:
+            self._job = self._spawn(lambda: self._drive(first))
+        except SutlerError as error:  # no thread to be had, or the runtime is closed
+            self._finish(error)
+        else:
+            self._job.add_done_callback(self._let_down)
 
     def stop(self, stop: Stop) -> None:
         """Ends the run from any thread; the call in flight is abandoned or cancelled, the sandbox worker ended."""
@@ -149,13 +154,22 @@ class Driver:
                 self._let_go(current)
                 self._job = self._aside(lambda: self._drive(lambda: self._give(answer)))
 
+    def _let_down(self, job: Future[None]) -> None:
+        """A job that never ran must not leave the caller waiting for ever; after one that did this finds all done."""
+        if job.cancelled():
+            self._finish(ClosedError("the runtime was closed before the program began"))
+        elif (error := job.exception()) is not None:
+            self._finish(error)
+
     def _let_go(self, invocation: Invocation) -> None:
         if invocation.holds_thread and self._job is not None:
             self._abandon(self._job)
 
     def _aside(self, work: Callable[[], None]) -> Future[None] | None:
         try:
-            return self._spawn(work)
+            job = self._spawn(work)
+            job.add_done_callback(self._let_down)
+            return job
         except SutlerError:  # no thread to be had: a late run must end all the same
             threading.Thread(target=work, daemon=True).start()
             return None

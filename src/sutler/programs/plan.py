@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..inventory import Inventory
@@ -17,7 +17,10 @@ PlannedDecision = Literal["allow", "ask", "deny", "depends"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCall:
-    """One call site. `args` by parameter name when all are literal, else None; the plan says where, not how often."""
+    """One call site. `args` by parameter name when all are literal, else None, and `partly` those that are.
+
+    The plan says where, not how often.
+    """
 
     tool: str
     source: str
@@ -25,6 +28,7 @@ class PlannedCall:
     args: Mapping[str, Any] | None
     in_loop: bool
     decision: PlannedDecision
+    partly: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,7 @@ def plan_program(
                 source=row.spec.origin.source,
                 line=site.line,
                 args=site.args,
+                partly=site.partly,
                 in_loop=site.in_loop,
                 decision=preview(row.spec, site.args),
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -41,9 +42,10 @@ def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[
     """The result, and the value that a program gets of the same call; the tool's value is read once."""
     answer = value if type(value) is Answer else None
     try:
-        plain, notes = to_plain(value if answer is None else answer.value)
+        read = value if type(value) is Read else read_value(value if answer is None else answer.value)
     except ToolError as error:
         return failure(error), None
+    plain, notes = read.plain, read.notes
     if answer is not None:
         result = ToolResult(
             success=True,
@@ -54,9 +56,24 @@ def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[
             wire=answer.wire,
         )
         return result, plain
-    if spec.origin.kind not in WRAPPED or not isinstance(value, Mapping):
+    if spec.origin.kind not in WRAPPED or not read.mapping:
         return ToolResult(success=True, output=plain, notes=notes), plain
     return _unwrap(plain, notes, root), program_value(plain, spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tool's value as plain data, what was lost on the way, and whether the tool itself gave a mapping."""
+
+    plain: Any
+    notes: tuple[str, ...]
+    mapping: bool
+
+
+def read_value(value: Any) -> Read:
+    """Reads a value where the tool ran, so that a worker process gives what a thread gives. ToolError as to_plain."""
+    plain, notes = to_plain(value)
+    return Read(plain, notes, isinstance(value, Mapping))
 
 
 def program_value(plain: Any, spec: ToolSpec) -> Any:

@@ -51,6 +51,16 @@ def to_plain(value: Any, *, max_depth: int = MAX_DEPTH, path: str = "output") ->
     return work.plain(value, path, 0), tuple(work.notes)
 
 
+def fresh(value: Any) -> Any:
+    """The same JSON data in containers of its own, so that what is done to one is not done to the other."""
+    kind = _kind(value)
+    if kind is dict:
+        return {key: item if type(item) in _SCALARS else fresh(item) for key, item in value.items()}
+    if kind is list:
+        return [item if type(item) in _SCALARS else fresh(item) for item in value]
+    return value
+
+
 def json_text(value: Any, *, indent: int | None = None) -> tuple[str, tuple[str, ...]]:
     """Strict JSON, and what was lost: NaN and the infinities become the text "NaN", "Infinity", "-Infinity" (FH22)."""
     notes: tuple[str, ...] = ()

@@ -210,6 +210,7 @@ class Batch:
         ticket = self._tickets[index]
         with self._lock:
             self._running.pop(index, None)
+            self._calls.landed(ticket)
             if not ticket.claim():
                 return
             self._results[index] = result = self._calls.pipeline.complete(ticket, performed)
@@ -217,9 +218,7 @@ class Batch:
             self._closed = self._closed or not result.success
 
     def _give_up(self, index: int, error: ToolCallError) -> None:
-        abandon = self._tickets[index].abandon
-        assert abandon is not None
-        abandon()
+        self._calls.abandon(self._tickets[index])
         self._settle(index, (None, error))
 
     def end(self) -> None:

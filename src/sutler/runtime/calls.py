@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolCallError, ToolTimeout, ToolUnavailable
+from ..errors import ClosedError, ToolCallError, ToolTimeout, ToolUnavailable
 from ..results import failure
 from ..spec import ToolResult
-from .frames import current_frame
+from .frames import current_frame, held_loops, holding_its_loop
 from .pipeline import Performed, Pipeline
 from .places import wait, wait_async
 from .ticket import Ticket
@@ -27,9 +28,13 @@ class Calls:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.pipeline: Pipeline = core.pipeline
+        self._flying: set[Ticket] = set()  # those that somebody waits for
 
     def call(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
         """From any thread: blocks it until the call has ended."""
+        return holding_its_loop(lambda: self._call(name, arguments, host))
+
+    def _call(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
         ticket = self._open(name, arguments, host)
         if ticket.error is None and ticket.decision.outcome == "ask":
             self.pipeline.authorize(ticket)
@@ -45,34 +50,42 @@ class Calls:
             ticket = self._open(name, arguments, host)
         else:  # the first call of a tool may read its file, import its module, compile its schema
             ticket = await core.hop(lambda: self._open(name, arguments, host, resolve=True))
-        if ticket.error is None and ticket.decision.outcome == "ask":
-            if core.approvals.is_async:
-                await self.pipeline.authorize_async(ticket)
-            else:
-                await core.hop(lambda: self.pipeline.authorize(ticket))
-        if ticket.error is None:
-            await core.aside(lambda: self.pipeline.begin(ticket))
+        try:
+            if ticket.error is None and ticket.decision.outcome == "ask":
+                if core.approvals.is_async:
+                    await self.pipeline.authorize_async(ticket)
+                else:
+                    await core.hop(lambda: self.pipeline.authorize(ticket))
+            if ticket.error is None:
+                await core.aside(lambda: self.pipeline.begin(ticket))
+            if ticket.error is None:
+                self.start(ticket)
+        except ToolCallError as error:
+            ticket.error = error
+        except asyncio.CancelledError:
+            self._cancelled(ticket)
+            raise
         if ticket.error is not None:
             return await core.aside(lambda: self.refused(ticket))
         try:
-            future = self.start(ticket)
-        except ToolCallError as error:
-            ticket.error = error
-            return await core.aside(lambda: self.refused(ticket))
-        try:
-            performed = await wait_async(ticket, future)
+            performed = await wait_async(ticket, self._future(ticket))
         except ToolCallError as error:
             performed = (None, error)
-            self._abandon(ticket, future)
+            self.abandon(ticket)
         except asyncio.CancelledError:
-            self._abandon(ticket, future)
-            if ticket.claim():
-                gone = ToolTimeout("the call was cancelled by its caller")
-                core.leave(lambda: self.pipeline.complete(ticket, (None, gone)))
+            self.abandon(ticket)
+            self._cancelled(ticket)
             raise
+        finally:
+            self.landed(ticket)
         if not ticket.claim():
             return self._lost(ticket)
         return await core.aside(lambda: self.pipeline.complete(ticket, performed))
+
+    def _cancelled(self, ticket: Ticket) -> None:
+        if ticket.claim():
+            gone = ToolTimeout("the call was cancelled by its caller")
+            self.core.leave(lambda: self.pipeline.complete(ticket, (None, gone)))
 
     def _open(self, name: str, arguments: object, host: Mapping[str, Any], *, resolve: bool = False) -> Ticket:
         self.core.check_open()
@@ -81,6 +94,8 @@ class Calls:
             frame = None
         ticket = Ticket(name, arguments, run=frame.run if frame is not None else None, parent=frame, host=host)
         try:
+            if frame is not None:
+                frame.check()
             self.pipeline.open(ticket)
             if resolve and ticket.error is None and ticket.tool is not None:
                 ticket.tool.warm()
@@ -91,60 +106,102 @@ class Calls:
     def run(self, ticket: Ticket) -> ToolResult | None:
         """Runs an authorized call and waits for it. None when somebody else settled it meanwhile."""
         pipeline, places = self.pipeline, self.core.places
-        pipeline.begin(ticket)
+        if self.core.closed:
+            ticket.error = _closed()
+        if ticket.settled:
+            return None  # cancelled while the person was asked: what he said does not matter any more
+        if ticket.error is None:
+            pipeline.begin(ticket)
         if ticket.error is not None:
             return self.refused(ticket)
         performed: Performed
-        future: Future[Performed] | None = None
         try:
             tool = ticket.tool
             assert tool is not None
             if tool.place not in _LOOP_PLACES and places.here(ticket):
                 performed = pipeline.perform(ticket)
             else:
-                future = self.start(ticket)
-                performed = wait(ticket, future)
+                performed = wait(ticket, self.start(ticket))
         except ToolCallError as error:
             performed = (None, error)
-            if future is not None:
-                self._abandon(ticket, future)
+            self.abandon(ticket)
         except BaseException:  # the person pressed Ctrl-C while this thread waited
-            if future is not None:
-                self._abandon(ticket, future)
+            self.abandon(ticket)
             if ticket.claim():
                 pipeline.complete(ticket, (None, ToolTimeout("the host was interrupted while it waited")))
             raise
+        finally:
+            self.landed(ticket)
         return pipeline.complete(ticket, performed) if ticket.claim() else None
 
     def start(self, ticket: Ticket) -> Future[Performed]:
-        """Sets the call going where it belongs."""
-        core, tool = self.core, ticket.tool
-        assert tool is not None
-        if tool.place in _LOOP_PLACES:
-            loop = core.places.loop_for(ticket)
-            try:
-                blocked = asyncio.get_running_loop() is loop and not core.awaits
-            except RuntimeError:
-                blocked = False
-            if blocked:
-                raise ToolUnavailable(
-                    f"{tool.qualified} needs the event loop that this call blocks; call it from another thread"
-                )
-            future = core.places.start_async(ticket)
-        else:
-            future = core.places.submit(ticket, lambda: self.pipeline.perform(ticket))
-        ticket.abandon = lambda: self._abandon(ticket, future)
+        """Sets the call going where it belongs. Whoever waits for it says when it has `landed`."""
+        try:
+            ticket.future = future = self._set_going(ticket)
+        except ClosedError:
+            raise _closed() from None
+        self._flying.add(ticket)
+        if self.core.closed:  # since the last look; nobody will come to end this call
+            self._interrupt(ticket, _closed())
         return future
 
-    def _abandon(self, ticket: Ticket, future: Future[Any]) -> None:
-        """Gives up waiting: an async tool is cancelled, a worker is killed, a thread is counted as lost."""
-        tool = ticket.tool
+    def landed(self, ticket: Ticket) -> None:
+        """Nobody waits for it any more."""
+        self._flying.discard(ticket)
+
+    def _set_going(self, ticket: Ticket) -> Future[Performed]:
+        places, tool = self.core.places, ticket.tool
         assert tool is not None
-        future.cancel()
-        if tool.place == "worker":
-            self.core.workers.kill(tool)
-        elif tool.place not in _LOOP_PLACES and not future.done():
-            self.core.threads.abandon(future)
+        if tool.place not in _LOOP_PLACES:
+            return places.submit(ticket, lambda: self.pipeline.perform(ticket))
+        loop = places.loop_for(ticket)
+        if loop in held_loops.get():
+            raise ToolUnavailable(
+                f"{tool.qualified} needs the event loop that this call blocks; call it from another thread"
+            )
+        return places.start_async(ticket, loop)
+
+    def _future(self, ticket: Ticket) -> Future[Performed]:
+        assert ticket.future is not None
+        return ticket.future
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Gives up waiting: an async tool is cancelled, a worker is killed, a thread is counted as lost.
+
+        What the tool itself waits for, calls and programs, is given up with it.
+        """
+        ticket.flight.ended = True
+        future, tool = ticket.future, ticket.tool
+        if future is not None and not future.cancel() and tool is not None and tool.place not in _LOOP_PLACES:
+            if ticket.stopper is not None:
+                ticket.stopper.stop("its call passed its deadline or was cancelled")
+            else:
+                self.core.threads.abandon(future)
+        if ticket.inner is not None:
+            ticket.inner.cancel()
+        for other in self._flying_now():
+            if other is not ticket and ticket.flight in other.flights:
+                self._interrupt(other, ToolTimeout("the call that this one is nested in was given up"))
+        self.core.runs.cancel_within(ticket.flight)
+
+    def _interrupt(self, ticket: Ticket, error: ToolCallError) -> None:
+        """Wakes whoever waits for the call, who then gives it up."""
+        future = ticket.future
+        if future is not None and not future.cancel():
+            with suppress(InvalidStateError):
+                future.set_exception(error)
+
+    def close(self) -> None:
+        """Ends the waiting for calls in flight, from whatever thread."""
+        for ticket in self._flying_now():
+            self._interrupt(ticket, _closed())
+
+    def _flying_now(self) -> list[Ticket]:
+        while True:
+            try:
+                return list(self._flying)
+            except RuntimeError:  # another thread's call came or went meanwhile
+                continue
 
     def refused(self, ticket: Ticket) -> ToolResult:
         return self.pipeline.refused(ticket) if ticket.claim() else self._lost(ticket)
@@ -152,3 +209,7 @@ class Calls:
     def _lost(self, ticket: Ticket) -> ToolResult:
         """For a call that was settled by a cancel: its record says so, its caller is told the same."""
         return failure(ToolTimeout(f"{ticket.name} was cancelled"))
+
+
+def _closed() -> ToolUnavailable:
+    return ToolUnavailable("the runtime was closed before this call had ended")

@@ -20,9 +20,10 @@ _current: ContextVar[Prints | None] = ContextVar("sutler_prints", default=None)
 class Prints:
     """The prints of one call, bounded."""
 
-    __slots__ = ("_left", "_parts", "dropped")
+    __slots__ = ("_left", "_parts", "dropped", "router")
 
-    def __init__(self) -> None:
+    def __init__(self, router: Any) -> None:
+        self.router = router  # what stood for sys.stdout when the call began
         self._parts: list[str] = []
         self._left = PRINT_LIMIT
         self.dropped = 0
@@ -61,6 +62,20 @@ class _Router(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._real.fileno()
+
+    def isatty(self) -> bool:
+        return self._real.isatty()
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._real.encoding
+
+    @property
+    def errors(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._real.errors
+
     @property
     def real(self) -> TextIO:
         return self._real
@@ -71,6 +86,7 @@ class _Router(io.TextIOBase):
 
 _lock = threading.Lock()
 _users = 0
+_live: set[Prints] = set()
 
 
 def install() -> None:
@@ -96,11 +112,18 @@ def begin() -> Token[Prints | None]:
         with _lock:
             if not isinstance(sys.stdout, _Router):
                 sys.stdout = _Router(sys.stdout)
-    return _current.set(Prints())
+    prints = Prints(sys.stdout)
+    _live.add(prints)
+    return _current.set(prints)
 
 
 def end(token: Token[Prints | None]) -> str:
     """What was printed since `begin`."""
     prints = _current.get()
     _current.reset(token)
-    return prints.text if prints is not None else ""
+    if prints is None:
+        return ""
+    _live.discard(prints)
+    if type(sys.stdout) is not _Router and not _live:
+        sys.stdout = prints.router  # a tool took it away; while others run one of them may hold it for a moment
+    return prints.text

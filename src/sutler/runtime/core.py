@@ -8,13 +8,15 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..errors import ClosedError, LimitExceeded
+from ..errors import ClosedError, LimitExceeded, SutlerError, words
 from ..inventory import Inventory, Row
 from ..policy.approvals import Approvals
+from ..results import fresh
 from ..results.size import size_of
 from ..sources.code import CodeToolSource
 from ..sources.functions import FunctionSource
@@ -26,7 +28,7 @@ from . import capture
 from .calls import Calls
 from .context import HOST_PARAMETERS, ToolContext
 from .events import Event, tell
-from .options import Options, Settings
+from .options import Options, Settings, settle
 from .pipeline import Pipeline
 from .places import Places
 from .profiles import narrowed
@@ -56,13 +58,15 @@ class Core:
         self.on_event = options.on_event
         self.awaits = host_loop is not None
         self.host_context: Mapping[str, Any] = {}
-        self._closed = False
+        self.closed = False
         self._pid = os.getpid()
         self._tools: dict[str, Tool] = {}
         self._narrowed: tuple[Inventory, Inventory] | None = None
         self._outputs: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
+        self.functions = FunctionSource(options.tools)
+        self.code = CodeToolSource()
         self.workspace = _workspace(options, settings)
         self.threads = WorkspaceThreads(self.workspace.root)
         self.thread_cwd = per_thread_cwd().available
@@ -73,8 +77,6 @@ class Core:
         self.workers = Workers(self)
         self.calls = Calls(self)
         self.runs = Runs(self)
-        self.functions = FunctionSource(options.tools)
-        self.code = CodeToolSource()
         self.servers: Servers | None = None
         if settings.config.mcp_servers or settings.config.host_configs:
             from .servers import Servers
@@ -86,7 +88,7 @@ class Core:
         capture.install()
 
     def check_open(self) -> None:
-        if self._closed:
+        if self.closed:
             raise ClosedError("this runtime is closed")
         if os.getpid() != self._pid:
             raise ClosedError("this runtime was opened in another process; open one after the fork")
@@ -114,12 +116,15 @@ class Core:
             self._tools[key] = tool
         return tool
 
-    def injected(self, ticket: Ticket, *, is_async: bool) -> Mapping[str, Any]:
-        """The arguments as the callable gets them: with what its host injects, when it declares it (RUN-06)."""
+    def injected(self, ticket: Ticket, *, is_async: bool = False) -> Mapping[str, Any]:
+        """The arguments as the callable gets them: with what its host injects, when it declares it (RUN-06).
+
+        Its own copies: what a tool does to its arguments is not done to the caller's, nor to the record.
+        """
+        arguments: dict[str, Any] = fresh(ticket.arguments)
         hidden = ticket.spec.hidden
         if not hidden:
-            return ticket.arguments
-        arguments = dict(ticket.arguments)
+            return arguments
         takes_all = "**" in hidden
         for name in HOST_PARAMETERS:
             declared = name in hidden
@@ -180,7 +185,7 @@ class Core:
             if inspect.isawaitable(answer):
                 answer = self.places.await_on_host(answer)
         except Exception as error:
-            return "reject", f"the confirm handler failed with {type(error).__name__}: {error}"
+            return "reject", f"the confirm handler failed with {words(error)}"
         return self.approvals.read(answer)
 
     def progress_of_server(self, ticket: Ticket, done: float, total: float | None, message: str | None) -> None:
@@ -241,15 +246,20 @@ class Core:
         return tool is not None and tool.is_warm
 
     async def hop(self, work: Callable[[], T]) -> T:
-        """Does work on a thread, off the loop."""
-        return await asyncio.wrap_future(self.threads.submit(work))
+        """Does work of ours on a thread, off the loop; here, when no thread is to be had: late is better than lost."""
+        try:
+            future = self.threads.submit(work, anywhere=True)
+        except SutlerError:
+            return work()
+        return await asyncio.wrap_future(future)
 
     def leave(self, work: Callable[[], object]) -> None:
         """Has work done that nobody waits for: at once when it cannot block, else on a thread."""
         if self.recorder.blocks:
-            self.threads.submit(work)
-        else:
-            work()
+            with suppress(SutlerError):
+                self.threads.submit(work, anywhere=True)
+                return
+        work()
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Does what may touch the disk off the loop."""
@@ -257,16 +267,31 @@ class Core:
 
     def close(self, timeout: float = 2.0) -> tuple[str, ...]:
         """Ends runs, calls, threads, workers. Returns what did not end in time, in words. Idempotent."""
-        if self._closed:
-            return ()
-        self._closed = True
-        self.runs.cancel_all()
-        servers = self.servers.close() if self.servers is not None else ()
-        left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
-        self.recorder.close()
-        capture.uninstall()
-        left += self.workspace.close()
+        if self.closed or os.getpid() != self._pid:
+            return ()  # in a forked child all of it belongs to the parent
+        self.closed = True
+        left: list[str] = []
+        try:
+            self.runs.cancel_all()
+            self.calls.close()
+            servers = self.servers.close() if self.servers is not None else ()
+            left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
+            self.recorder.close()
+        finally:
+            capture.uninstall()
+            left += self.workspace.close()
         return tuple(left)
+
+
+def opened(options: Options, host_loop: asyncio.AbstractEventLoop | None) -> Core:
+    """A core with its inventory; nothing is left behind when that cannot be had."""
+    core = Core(options, settle(options), host_loop)
+    try:
+        core.inventory()
+    except BaseException:
+        core.close()
+        raise
+    return core
 
 
 def _merged(arguments: object, more: Mapping[str, Any]) -> object:

@@ -19,9 +19,9 @@ from ..results.view import MODEL_SEES
 from ..schema.dialects import export
 from ..spec import RunResult, ToolResult, ToolSpec
 from ..toolbox import Toolbox
-from .core import Core
+from .core import Core, opened
 from .events import EventHandler
-from .options import Options, PathLike, Settings, settle
+from .options import Options, PathLike, Settings
 from .resume import PersonsAnswer
 
 Dialect = Literal["openai", "anthropic", "gemini", "mcp"]
@@ -196,12 +196,7 @@ class Runtime(Face):
         if self._core is None:
             loop = asyncio.get_running_loop()
 
-            def build() -> Core:
-                core = Core(self._options, settle(self._options), loop)
-                core.inventory()
-                return core
-
-            self._core = await asyncio.to_thread(build)
+            self._core = await asyncio.to_thread(opened, self._options, loop)
         return self
 
     async def close(self) -> tuple[str, ...]:
@@ -285,8 +280,7 @@ class SyncRuntime(Face):
     def open(self) -> SyncRuntime:
         """Reads the config, finds the tools."""
         if self._core is None:
-            self._core = Core(self._options, settle(self._options), None)
-            self._core.inventory()
+            self._core = opened(self._options, None)
         return self
 
     def close(self) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ what they are nested in.
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import LimitExceeded
+from ..errors import LimitExceeded, ToolUnavailable
 from ..inventory import Inventory
 from ..spec import TraceEntry
 from ..store import StepRecord
@@ -19,6 +21,8 @@ from ..workspace.watchdog import Deadline
 
 if TYPE_CHECKING:
     from .batches import Batch
+
+T = TypeVar("T")
 
 
 class CallBudget:
@@ -62,15 +66,66 @@ class RunState:
             return self.steps
 
 
+class Flight:
+    """One call on its way. `ended` once it was given up; `over` once the tool's code has returned all the same.
+
+    fixed: the one thread that its library may use, which it holds until it is over.
+    """
+
+    __slots__ = ("ended", "fixed", "over")
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.over = False
+        self.fixed: object = None
+
+
 @dataclass(slots=True, kw_only=True)
 class Frame:
-    """The call that code runs in, never changed. `deadlines`: its own and those of everything it is nested in."""
+    """The call that code runs in, never changed.
+
+    `deadlines` and `flights`: its own and those of everything it is nested in.
+    """
 
     owner: object
     call_id: str
     run: RunState | None
     deadlines: tuple[Deadline, ...]
-    on_thread: bool
+    flights: tuple[Flight, ...]
+
+    def check(self) -> None:
+        """Raises ToolUnavailable when a call that this code belongs to was given up: the rest of it does nothing."""
+        if any(flight.ended for flight in self.flights):
+            raise ToolUnavailable("the call that this one is nested in was given up: it was late, or was cancelled")
 
 
 current_frame: ContextVar[Frame | None] = ContextVar("sutler_frame", default=None)
+
+# Loops that a synchronous call of ours blocks further up: whatever must be waited for there would never come.
+held_loops: ContextVar[frozenset[asyncio.AbstractEventLoop]] = ContextVar("sutler_held_loops", default=frozenset())
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs on this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def being_cancelled() -> bool:
+    """Whether somebody cancels the present task; a CancelledError else is one that the code there made up."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def holding_its_loop(work: Callable[[], T]) -> T:
+    """Does what blocks this thread; if a loop runs on it, everything that happens meanwhile knows that it is held."""
+    loop = running_loop()
+    if loop is None:
+        return work()
+    token = held_loops.set(held_loops.get() | {loop})
+    try:
+        return work()
+    finally:
+        held_loops.reset(token)

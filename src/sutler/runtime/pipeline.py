@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import copy
 import inspect
+import logging
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError
+from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, words
 from ..policy.approvals import nobody
-from ..results import failure, interpret
+from ..results import failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
@@ -29,7 +29,7 @@ from ..workspace.watchdog import Deadline
 from . import capture
 from .elicitation import ask_person
 from .events import Event, tell
-from .frames import Frame, current_frame
+from .frames import Frame, being_cancelled, current_frame
 from .ticket import Ticket
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Performed = tuple[tuple[ToolResult, Any] | None, ToolCallError | None]  # (result, what a program gets), or a failure
 
+_log = logging.getLogger("sutler")
 _OURS = str(Path(__file__).parent)
 
 
@@ -89,16 +90,19 @@ class Pipeline:
                 ticket.decision = Decision(outcome="allow", by="the person", how="always, given before")
             elif ticket.decision.outcome == "deny":
                 raise ToolDenied(f"{tool.qualified} is denied: {ticket.decision.reason or ticket.decision.by}")
+            if ticket.decision.outcome == "ask":
+                ticket.call = _frozen(ticket.call)
         except LimitExceeded:
             raise
         except ToolCallError as error:
             ticket.error = error
 
     def authorize(self, ticket: Ticket) -> None:
-        """Asks the person on this thread, when policy says ask. What was asked is frozen before."""
+        """Asks the person on this thread, when policy says ask."""
         if ticket.error is not None or ticket.decision.outcome != "ask":
             return
-        core, call = self._core, self._freeze(ticket)
+        core, call = self._core, ticket.call
+        assert call is not None
         try:
             handler = core.approvals.handler
             if handler is None:
@@ -109,7 +113,7 @@ class Pipeline:
                     answer = handler(*question)
                     if inspect.isawaitable(answer):
                         answer = core.places.await_on_host(answer)
-                except Exception as error:
+                except _FAULTS as error:
                     raise core.approvals.failed(call, error) from error
             ticket.decision = core.approvals.settle(call, answer)
         except ToolCallError as error:
@@ -118,33 +122,22 @@ class Pipeline:
 
     async def authorize_async(self, ticket: Ticket) -> None:
         """The same for an async handler, awaited on the present loop."""
-        core, call = self._core, self._freeze(ticket)
+        core, call = self._core, ticket.call
         handler = core.approvals.handler
-        assert handler is not None
+        assert handler is not None and call is not None
         try:
             question = core.approvals.question(call, core.policy.level_of(call.spec.origin.source))
             with ticket.paused():
                 try:
                     answer = await handler(*question)
-                except Exception as error:
+                except _FAULTS as error:
+                    if being_cancelled():
+                        raise
                     raise core.approvals.failed(call, error) from error
             ticket.decision = core.approvals.settle(call, answer)
         except ToolCallError as error:
             ticket.error = error
         self._tell_approval(ticket)
-
-    def _freeze(self, ticket: Ticket) -> ToolCall:
-        call = ticket.call
-        assert call is not None
-        ticket.call = frozen = ToolCall(
-            call_id=call.call_id,
-            spec=call.spec,
-            arguments=copy.deepcopy(dict(call.arguments)),
-            run_id=call.run_id,
-            step=call.step,
-            repairs=call.repairs,
-        )
-        return frozen
 
     def _tell_approval(self, ticket: Ticket) -> None:
         outcome = "reject" if ticket.error is not None else ticket.decision.how
@@ -167,12 +160,12 @@ class Pipeline:
         """Runs a sync tool on the present thread, which must be one that may run it."""
         tool = ticket.tool
         assert tool is not None
-        entered = self._enter(ticket, on_thread=True)
+        entered = self._enter(ticket)
         try:
-            arguments = self._core.injected(ticket, is_async=False)
             if tool.place == "worker":
-                return self._read(ticket, self._core.workers.call(ticket, arguments)), None
-            value = tool.resolve()(**arguments)
+                return self._read(ticket, self._core.workers.call(ticket, self._core.injected(ticket))), None
+            fn = tool.resolve()
+            value = fn(**self._core.injected(ticket, is_async=tool.is_async))
             if inspect.isawaitable(value):
                 value = self._core.places.await_for(ticket, value)
             return self._read(ticket, value), None
@@ -187,7 +180,7 @@ class Pipeline:
         """Runs an async tool as part of the present task."""
         tool = ticket.tool
         assert tool is not None
-        entered = self._enter(ticket, on_thread=False)
+        entered = self._enter(ticket)
         try:
             arguments = self._core.injected(ticket, is_async=True)
             if tool.place == "portal":
@@ -197,31 +190,33 @@ class Pipeline:
                     arguments, progress=heard, ask=_in_context(partial(ask_person, self._core, ticket))
                 )
             else:
+                self._core.places.enter(ticket)
                 value = await tool.resolve()(**arguments)
             return self._read(ticket, value), None
         except ToolCallError as error:
             return None, error
-        except asyncio.CancelledError:
-            raise
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                raise
             return None, _raised(error)
         finally:
             self._leave(ticket, entered)
 
-    def _enter(self, ticket: Ticket, *, on_thread: bool) -> tuple[Any, Any, Any]:
+    def _enter(self, ticket: Ticket) -> tuple[Any, Any, Any]:
         """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints."""
         frame = Frame(
             owner=self._core,
             call_id=ticket.call_id,
             run=ticket.run,
             deadlines=ticket.deadlines(),
-            on_thread=on_thread,
+            flights=ticket.flights,
         )
         return current_frame.set(frame), workspace_here.set(self._core.workspace), capture.begin()
 
     def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any]) -> None:
         frame, workspace, prints = entered
         ticket.stdout = capture.end(prints) or ticket.stdout
+        ticket.flight.over = True
         workspace_here.reset(workspace)
         current_frame.reset(frame)
 
@@ -241,6 +236,8 @@ class Pipeline:
             result, ticket.value = read
         else:
             result = failure(error if error is not None else ToolError("the call ended without a result"))
+        if result.traceback is not None:
+            _log.debug("%s failed\n%s", ticket.name, result.traceback)
         handle = self._core.keep_output(ticket.call_id, result.output) if ticket.large else None
         _stamp(result, ticket, handle)
         self._core.recorder.done(ticket, result)
@@ -261,6 +258,9 @@ class Pipeline:
         tell(handler, Event(kind=kind, tool=name, call_id=ticket.call_id, run_id=run_id, data=data))
 
 
+_FAULTS = (Exception, SystemExit, asyncio.CancelledError)  # of a handler; Ctrl-C there is the person's own
+
+
 def _stamp(result: ToolResult, ticket: Ticket, handle: str | None) -> None:
     """Adds what only the pipeline knows. Nobody else has the result yet; a copy would cost as much as the call."""
     write = object.__setattr__
@@ -277,15 +277,19 @@ def _stamp(result: ToolResult, ticket: Ticket, handle: str | None) -> None:
 
 def _raised(error: BaseException) -> ToolCallError:
     """What a tool raised, as a failure: its type, its words, its own part of the traceback."""
-    message = f"{type(error).__name__}: {error}" if str(error) else f"{type(error).__name__} (without a message)"
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename.startswith(_OURS):
         frame = frame.tb_next
     text = "".join(traceback.format_exception(type(error), error, frame, limit=-20))
-    return ToolError(message, traceback=text)
+    return ToolError(words(error), traceback=text)
 
 
 def _in_context(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The question with the call's own context: it comes from a session that serves many calls."""
     context = contextvars.copy_context()
     return lambda request: context.copy().run(ask, request)
+
+
+def _frozen(call: ToolCall) -> ToolCall:
+    """What is asked is what runs, whatever becomes of the caller's own objects meanwhile (FH32)."""
+    return replace(call, arguments=fresh(call.arguments))

@@ -11,14 +11,17 @@ portal          the one loop of all MCP sessions, and nothing else
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import threading
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import ToolCallError, ToolTimeout, ToolUnavailable
+from ..workspace.cwd import settle_in
 from ..workspace.loops import LoopThread
+from .frames import being_cancelled, held_loops, running_loop
 
 if TYPE_CHECKING:
     from .core import Core
@@ -33,8 +36,9 @@ class Places:
     def __init__(self, core: Core, host_loop: asyncio.AbstractEventLoop | None) -> None:
         self._core = core
         self.host_loop = host_loop
-        # its folder is the process's: started from a workspace thread it would share that thread's
-        self._tools_loop = LoopThread("sutler-tools-loop", root=Path.cwd())
+        # one, and another for each that somebody blocks while he waits for more
+        self._tools_loops: list[LoopThread] = []
+        self._lock = threading.Lock()
 
     def loop_for(self, ticket: Ticket) -> asyncio.AbstractEventLoop:
         tool = ticket.tool
@@ -43,68 +47,117 @@ class Places:
             servers = self._core.servers
             assert servers is not None, "a server's tool without servers"
             return servers.loop
-        return self._core.threads.loop() if tool.place == "workspace_loop" else self.loop_of_host()
+        return self._core.threads.loop(held_loops.get()) if tool.place == "workspace_loop" else self.loop_of_host()
 
     def loop_of_host(self) -> asyncio.AbstractEventLoop:
         """The loop that host code runs on: never one that a caller of ours may be blocking."""
         if self.host_loop is not None:
-            if self.host_loop.is_closed():
-                raise ToolUnavailable("the event loop that opened the runtime is closed")
+            if not self.host_loop.is_running():
+                raise ToolUnavailable(
+                    "the event loop that opened the runtime has ended; open a runtime in the loop that uses it"
+                )
             return self.host_loop
-        return self._tools_loop.loop
+        held = held_loops.get()
+        with self._lock:
+            free = next((one for one in self._tools_loops if not held or one.loop not in held), None)
+            if free is None:
+                # its folder is the process's: started from a workspace thread it would share that thread's
+                self._tools_loops.append(free := LoopThread("sutler-tools-loop", root=Path.cwd()))
+        return free.loop
+
+    def enter(self, ticket: Ticket) -> None:
+        """Takes the loop of the workspace back to its folder, where an earlier tool may have left it elsewhere."""
+        tool, threads = ticket.tool, self._core.threads
+        if tool is not None and tool.place == "workspace_loop" and threads.own_cwd:
+            settle_in(threads.root)
 
     def submit(self, ticket: Ticket, work: Callable[[], T]) -> Future[T]:
         """Runs `work` where the ticket's sync tool belongs. Raises LimitExceeded above 1,000 threads."""
         tool, threads = ticket.tool, self._core.threads
         assert tool is not None
-        if tool.place == "fixed":
-            return threads.fixed(tool.spec.origin.source).submit(work)
-        return threads.submit(work)
+        if tool.place != "fixed":
+            return threads.submit(work)
+        fixed = threads.fixed(tool.spec.origin.source)
+        if ticket.parent is not None and any(one.fixed is fixed and not one.over for one in ticket.parent.flights):
+            raise ToolUnavailable(
+                f"{tool.qualified} runs on the one thread of its library, and a tool that waits for this call holds it"
+            )
+        ticket.flight.fixed = fixed
+        return fixed.submit(work)
 
     def here(self, ticket: Ticket) -> bool:
         """Whether the present thread may run the ticket's sync tool as it stands."""
         tool = ticket.tool
         assert tool is not None
-        return tool.place in ("thread", "worker") and self._core.threads.current()
+        threads = self._core.threads
+        if tool.place == "fixed":
+            return threads.fixed(tool.spec.origin.source).current()
+        return tool.place in ("thread", "worker") and threads.current()
 
-    def start_async(self, ticket: Ticket) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(self._core.pipeline.perform_async(ticket), self.loop_for(ticket))
+    def start_async(self, ticket: Ticket, loop: asyncio.AbstractEventLoop) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(self._core.pipeline.perform_async(ticket), loop)
 
     def await_for(self, ticket: Ticket, value: Awaitable[T]) -> T:
-        """Waits, on a tool's own thread, for something awaitable that a sync tool gave back."""
-        return self._block(value, self.loop_for_value(ticket))
-
-    def loop_for_value(self, ticket: Ticket) -> asyncio.AbstractEventLoop:
-        kind = ticket.spec.origin.kind
-        return self.loop_of_host() if kind in ("function", "virtual") else self._core.threads.loop()
+        """Waits, on a tool's own thread, for something awaitable that a sync tool gave; no longer than the call."""
+        if ticket.spec.origin.kind in ("function", "virtual"):
+            return self._block(value, self.loop_of_host(), ticket)
+        return self._block(value, self._core.threads.loop(held_loops.get()), ticket)
 
     def await_on_host(self, value: Awaitable[T]) -> T:
         return self._block(value, self.loop_of_host())
 
-    def _block(self, value: Awaitable[T], loop: asyncio.AbstractEventLoop) -> T:
-        if _running_loop() is loop:
+    def _block(self, value: Awaitable[T], loop: asyncio.AbstractEventLoop, ticket: Ticket | None = None) -> T:
+        if running_loop() is loop:
             raise ToolUnavailable("an async result cannot be waited for on the very loop it needs; await it instead")
-        return asyncio.run_coroutine_threadsafe(_as_coroutine(value), loop).result()
+        future = asyncio.run_coroutine_threadsafe(self._awaited(value, ticket), loop)
+        if ticket is None:
+            value_of, error = future.result()
+        else:
+            ticket.inner = future
+            try:
+                value_of, error = wait(ticket, future)
+            finally:
+                future.cancel()
+        if error is not None:
+            raise error
+        return cast("T", value_of)
+
+    async def _awaited(self, value: Awaitable[T], ticket: Ticket | None) -> tuple[T | None, BaseException | None]:
+        """What is raised is handed on as a value: a SystemExit would end the loop, a CancelledError look like ours."""
+        try:
+            if ticket is not None:
+                self.enter(ticket)
+            return await value, None
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                raise
+            return None, error
 
     def close(self, timeout: float) -> tuple[str, ...]:
-        """Ends the tools loop. Returns what did not end in time, in words."""
-        return self._tools_loop.close(timeout)
+        """Ends the tools loops. Returns what did not end in time, in words."""
+        return tuple(note for loop in self._tools_loops for note in loop.close(timeout))
 
 
 def wait(ticket: Ticket, future: Future[T]) -> T:
     """Waits on this thread until the work is done or the call is late, which raises ToolTimeout."""
     deadline = ticket.deadline
     assert deadline is not None
-    while True:
+    while not future.done():
         try:
-            return future.result(timeout=min(deadline.remaining(), 3600.0))
+            future.exception(timeout=min(deadline.remaining(), 3600.0))
         except FutureCancelled:
-            raise ToolTimeout("the call was cancelled") from None
+            break
         except TimeoutError:
-            if future.done():
-                continue
-            if deadline.remaining() <= 0:
+            if deadline.remaining() <= 0 and not future.done():
                 raise late(ticket) from None
+    return _outcome(future)
+
+
+def _outcome(future: Future[T]) -> T:
+    try:
+        return future.result()
+    except FutureCancelled:
+        raise ToolTimeout("the call was cancelled") from None
 
 
 async def wait_async(ticket: Ticket, future: Future[T]) -> T:
@@ -115,9 +168,7 @@ async def wait_async(ticket: Ticket, future: Future[T]) -> T:
     while True:
         done, _ = await asyncio.wait({wrapped}, timeout=min(deadline.remaining(), 3600.0))
         if done:
-            if wrapped.cancelled():
-                raise ToolTimeout("the call was cancelled")
-            return wrapped.result()
+            return _outcome(future)
         if deadline.remaining() <= 0:
             wrapped.cancel()
             raise late(ticket)
@@ -128,24 +179,9 @@ def late(ticket: Ticket) -> ToolCallError:
     tool, deadline = ticket.tool, ticket.deadline
     assert tool is not None and deadline is not None
     text = f"{tool.qualified} did not answer within {deadline.seconds:g} s"
-    if _running_loop() is not None and tool.spec.origin.kind in ("function", "virtual"):
+    if running_loop() is not None and tool.spec.origin.kind in ("function", "virtual"):
         text += (
             "; this call blocks the event loop of its own thread, so a tool that needs that loop can never answer:"
             " use the async Runtime there, or call from another thread"
         )
     return ToolTimeout(text, retryable=tool.spec.read_only)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-async def _await(value: Awaitable[T]) -> T:
-    return await value
-
-
-def _as_coroutine(value: Awaitable[T]) -> Coroutine[Any, Any, T]:
-    return value if asyncio.iscoroutine(value) else _await(value)

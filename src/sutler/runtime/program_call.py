@@ -86,8 +86,7 @@ class ProgramCall:
         ticket = self._ticket
         if not ticket.claim():
             return None
-        if ticket.abandon is not None:
-            ticket.abandon()
+        self._calls.abandon(ticket)
         error = failure if failure is not None else late(ticket)
         return self._answer(self._calls.pipeline.complete(ticket, (None, error)))
 

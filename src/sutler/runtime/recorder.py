@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import StoreError, ToolUnavailable
+from ..errors import ClosedError, StoreError, ToolUnavailable
 from ..policy.masking import Masker, Secrets
 from ..results import bounded
 from ..spec import Repair, RunResult, ToolResult, TraceEntry
@@ -21,6 +21,8 @@ from .ticket import NO_DECISION, Ticket
 if TYPE_CHECKING:
     from .core import Core
     from .runs import Going
+
+_TROUBLE = (StoreError, ClosedError)  # a call may end after its runtime was closed
 
 
 class Recorder:
@@ -58,7 +60,8 @@ class Recorder:
         )
         try:
             self.store.step_started(record)
-        except StoreError as error:
+        except _TROUBLE as error:
+            record.writes = False  # nothing was: its end may be written whenever the store can be
             raise ToolUnavailable(
                 f"{spec.qualified} was not run, because it could not be put on record: {error}"
             ) from error
@@ -81,7 +84,7 @@ class Recorder:
                 # small values wait to be pictured until the run is over, and somebody looks
                 ticket.run.trace.append(self.entry(record) if ticket.sizable else record)
             self.store.step_done(record)
-        except StoreError as error:
+        except _TROUBLE as error:
             self.trouble = str(error)
 
     def _refused(self, ticket: Ticket) -> StepRecord:
@@ -178,7 +181,7 @@ class Recorder:
     def _keep(self, write: Any, record: RunRecord) -> None:
         try:
             write(record)
-        except StoreError as error:
+        except _TROUBLE as error:
             self.trouble = str(error)
 
     def close(self) -> None:

@@ -7,10 +7,11 @@ import keyword
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from ..errors import LimitExceeded, SutlerError, ToolTimeout
@@ -26,12 +27,14 @@ from ..store import RunRecord
 from ..workspace.watchdog import Deadline
 from .batches import open_step
 from .events import Event, tell
-from .frames import CallBudget, Frame, RunState, current_frame
+from .frames import CallBudget, Flight, Frame, RunState, current_frame, holding_its_loop
 from .resume import PersonsAnswer, restore, settle, waiting_run
 
 if TYPE_CHECKING:
     from ..programs.engine import Session
     from .core import Core
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,9 +80,7 @@ class Runs:
         if isinstance(going, RunResult):
             return going
         try:
-            going.slot.result()
-            finished = self._start(going)
-            return self._ended(going, finished.result())
+            return self._ended(going, self._wait(going))
         except BaseException:
             self._give_up(going)
             raise
@@ -100,8 +101,9 @@ class Runs:
             return going
         try:
             if not going.slot.done():
-                await asyncio.wrap_future(going.slot)
-            ended = await _arrival(self._start(going))
+                with suppress(FutureCancelled):
+                    await _arrival(going.slot)
+            ended = _NEVER_BEGAN if going.slot.cancelled() else await _arrival(self._start(going))
             return await core.aside(lambda: self._ended(going, ended))
         except BaseException:
             core.leave(lambda: self._give_up(going))
@@ -116,13 +118,12 @@ class Runs:
         if isinstance(going, RunResult):
             return going
         try:
-            going.slot.result()
             assert record.snapshot is not None
             state = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
-            finished = self._start(
-                going, lambda driver: driver.resume(state, settle(self._core, going.state, answer, reason))
+            return self._ended(
+                going,
+                self._wait(going, lambda driver: driver.resume(state, settle(self._core, going.state, answer, reason))),
             )
-            return self._ended(going, finished.result())
         except BaseException:
             self._give_up(going)
             raise
@@ -136,11 +137,22 @@ class Runs:
         going.cancelled = True
         if going.driver is not None:
             going.driver.stop(_cancelled(reason))
+        else:
+            going.slot.cancel()  # it has not begun; whoever waits for its turn is told
         return True
 
     def cancel_all(self) -> None:
-        for run_id in list(self._going):
+        with self._lock:
+            going = list(self._going)
+        for run_id in going:
             self.cancel(run_id, "the runtime was closed")
+
+    def cancel_within(self, flight: Flight) -> None:
+        """Ends the runs that a call which was given up has started."""
+        with self._lock:
+            within = [one.state.run_id for one in self._going.values() if one.parent and flight in one.parent.flights]
+        for run_id in within:
+            self.cancel(run_id, "the call that started this run was given up")
 
     @property
     def count(self) -> int:
@@ -166,6 +178,8 @@ class Runs:
         parent = current_frame.get()
         if parent is not None and parent.owner is not core:
             parent = None
+        if parent is not None:
+            parent.check()
         inventory = core.program_inventory()
         known = self._checks.of(text, inventory, level, tuple(params))
         checked = known.checked
@@ -224,6 +238,17 @@ class Runs:
             parent = self._going.get(outer.run_id)
         used = parent.driver.computed if parent is not None and parent.driver is not None else 0.0
         return max(0.01, outer.compute_seconds - used)
+
+    def _wait(self, going: Going, launch: Callable[[Driver], None] | None = None) -> Ended:
+        """Runs it, from the wait for its turn to its end, on this thread's time."""
+
+        def work() -> Ended:
+            with suppress(FutureCancelled):
+                going.slot.result()
+                return self._start(going, launch).result()
+            return _NEVER_BEGAN
+
+        return holding_its_loop(work)
 
     def _start(self, going: Going, launch: Callable[[Driver], None] | None = None) -> Future[Ended]:
         core, state = self._core, going.state
@@ -309,7 +334,7 @@ class Runs:
             SLOTS[going.state.depth].release()
 
 
-async def _arrival(finished: Future[Ended]) -> Ended:
+async def _arrival(finished: Future[T]) -> T:
     """Waits for a run's end; cancelling the wait does not touch the run. A third of what wrap_future costs."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Future[None] = loop.create_future()
@@ -318,7 +343,7 @@ async def _arrival(finished: Future[Ended]) -> Ended:
         if not arrived.done():
             arrived.set_result(None)
 
-    def tell(_: Future[Ended]) -> None:
+    def tell(_: Future[T]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(arrive)
 
@@ -329,6 +354,12 @@ async def _arrival(finished: Future[Ended]) -> Ended:
 
 def _cancelled(reason: str) -> Stop:
     return Stop(status="cancelled", error=RunError(kind="cancelled", type="Cancelled", message=reason))
+
+
+_NEVER_BEGAN = Ended(
+    status="cancelled",
+    error=RunError(kind="cancelled", type="Cancelled", message="the run was cancelled before it began"),
+)
 
 
 def _inputs(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from ..inventory import Row
 from ..spec import Decision, Repair, ToolCall, ToolSpec
 from ..store import StepRecord
 from ..workspace.watchdog import Deadline
-from .frames import Frame, RunState
+from ..workspace.worker import Stopper
+from .frames import Flight, Frame, RunState
 from .tools import Tool
 
 _PROCESS = os.urandom(6).hex()
@@ -29,14 +31,16 @@ class Ticket:
 
     __slots__ = (
         "_settled",
-        "abandon",
         "began",
         "call",
         "call_id",
         "deadline",
         "decision",
         "error",
+        "flight",
+        "future",
         "host",
+        "inner",
         "large",
         "line",
         "name",
@@ -52,6 +56,7 @@ class Ticket:
         "size",
         "stdout",
         "step",
+        "stopper",
         "tool",
         "value",
     )
@@ -92,12 +97,24 @@ class Ticket:
         self.value: Any = None  # what a program gets of the result
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None
-        self.abandon: Callable[[], object] | None = None
+        self.flight = Flight()
+        self.future: Future[Any] | None = None  # what somebody waits for while it runs elsewhere
+        self.inner: Future[Any] | None = None  # what its own thread waits for: a coroutine that a sync tool gave back
+        self.stopper: Stopper | None = None  # of a call in a worker process
         self._settled = threading.Lock()
 
     def claim(self) -> bool:
         """True for the first caller only: it alone completes and records the call."""
         return self._settled.acquire(blocking=False)
+
+    @property
+    def settled(self) -> bool:
+        return self._settled.locked()
+
+    @property
+    def flights(self) -> tuple[Flight, ...]:
+        """This call and what it is nested in."""
+        return (self.flight,) if self.parent is None else (*self.parent.flights, self.flight)
 
     @property
     def spec(self) -> ToolSpec:

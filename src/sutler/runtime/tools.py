@@ -63,25 +63,33 @@ class Tool:
             return self._fn
 
     @property
+    def is_async(self) -> bool:
+        return _is_async(self.resolve())
+
+    @property
     def place(self) -> Place:
-        if self._place is None:
-            self._place = self._choose()
+        if self._place is not None:
+            return self._place
+        if self._fn is None and getattr(self.row.source, "imports", False) and not self._moves:
+            return "thread"  # the module is imported there, by the first call, as part of it; then more is known
+        self._place = self._choose()
         return self._place
 
-    def _choose(self) -> Place:
+    @property
+    def _moves(self) -> bool:
+        """Whether it runs in a worker process; the host then never imports it."""
         spec = self.spec
-        host_side = spec.origin.kind in _HOST_KINDS
-        is_async = _is_async(self.resolve())
+        can_move = hasattr(self.row.source, "worker") and spec.origin.kind not in _HOST_KINDS
+        return can_move and (spec.isolation == "process" or not self.thread_cwd)
+
+    def _choose(self) -> Place:
         if getattr(self.row.source, "portal", False):
             return "portal"
-        if spec.affinity == "thread" and not is_async:
-            return "fixed"
-        can_move = hasattr(self.row.source, "worker") and not host_side
-        if can_move and (spec.isolation == "process" or not self.thread_cwd):
-            return "worker"
-        if is_async:
-            return "host_loop" if host_side else "workspace_loop"
-        return "thread"
+        if self._moves:
+            return "worker"  # one thread there serves all calls, which is what an affinity asks for
+        if self.is_async:
+            return "host_loop" if self.spec.origin.kind in _HOST_KINDS else "workspace_loop"
+        return "fixed" if self.spec.affinity == "thread" else "thread"
 
 
 def _is_async(fn: Callable[..., Any]) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError, ToolUnavailable
-from ..sources.child import answer_for_object, outgoing
-from ..workspace.worker import Reply, Worker
+from ..sources.child import answer_for_object, answered, outgoing
+from ..workspace.worker import Reply, Stopper, Worker
 from .ticket import Ticket
 from .tools import Tool
 
@@ -36,25 +36,29 @@ class Workers:
         tool, deadline = ticket.tool, ticket.deadline
         assert tool is not None and deadline is not None
         worker = self._worker(tool)
+        ticket.stopper = stopper = Stopper()
+        if ticket.flight.ended:
+            stopper.stop("its call was given up")
         reply = worker.call(
             tool.spec.name,
             outgoing(arguments),
             cwd=self._core.workspace.root,
             timeout=deadline,
             on_request=lambda name, args: self._serve(ticket, name, args),
+            stopper=stopper,
         )
         ticket.stdout = _printed(reply)
         ticket.notes = (*ticket.notes, *reply["notes"])
         if reply["error"] is not None:
             error = reply["error"]
-            raise ToolError(f"{error['type']}: {error['message']}", traceback=error["traceback"])
-        return reply["value"]
-
-    def kill(self, tool: Tool) -> None:
-        """Ends the worker that runs this tool; the next call starts a fresh one."""
-        worker = self._workers.get(tool.spec.origin.source)
-        if worker is not None:
-            worker.kill("its call passed its deadline or was cancelled")
+            match error["type"]:
+                case "ToolError":  # ours, from reading what the tool gave
+                    raise ToolError(error["message"])
+                case "ToolUnavailable":  # ours: the library does not load
+                    raise ToolUnavailable(error["message"], traceback=error["traceback"])
+                case name:
+                    raise ToolError(f"{name}: {error['message']}", traceback=error["traceback"])
+        return answered(reply["value"])
 
     def close(self) -> tuple[str, ...]:
         with self._lock:
@@ -65,7 +69,8 @@ class Workers:
 
     def _worker(self, tool: Tool) -> Worker:
         source: Any = tool.row.source
-        key = tool.spec.origin.source
+        own_key = getattr(source, "worker_key", None)
+        key: str = own_key(tool.spec) if own_key is not None else tool.spec.origin.source
         with self._lock:
             worker = self._workers.get(key)
             if worker is None:

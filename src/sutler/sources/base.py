@@ -32,7 +32,9 @@ class ToolSource(Protocol):
     A source may also have: `reason: str` (why available() is false), `precedence: float` (its rank), `steady: bool`
     (true: what it says changes only when the toolbox is told so by refresh()), `host_loop: bool` (its async callables
     belong on the host's own loop), `version: object` (differs whenever discover() would answer differently; without it
-    a source is asked once), `worker(spec) -> (entry, payload)` (it can run in a worker process), and, read after
+    a source is asked once), `imports: bool` (resolve() runs the tool's module, so it is asked where the tool runs, as
+    part of the first call), `worker(spec) -> (entry, payload)` (it can run in a worker process; one serves the source,
+    or all tools of the same `worker_key(spec) -> str`), and, read after
     discover(), what it could not give: `quarantined: Sequence[Quarantined]`, `duplicates: Sequence[Duplicate]`,
     `missing: Sequence[tuple[tool, reason]]` (declared, but not to be had now), `notes: Sequence[str]`.
     available() and `version` are read for every new inventory, so they must be cheap.

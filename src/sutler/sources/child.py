@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ToolUnavailable
+from ..results import Read, read_value
 from .loader import LibraryLoader
 from .modules import PrivateModules
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..workspace.worker_main import Host
 
 ENTRY = f"{__name__}:worker_entry"
+CODE_ENTRY = f"{__name__}:code_entry"
 HANDLERS = ("confirm_handler", "user_interaction_handler")
 OBJECTS = ("lollms_client_instance", "discussion_instance")
 INJECTED = (*OBJECTS, "user_interaction_handler", "tool_context")
@@ -55,9 +57,37 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
         # Only what the host injects is looked at: a mark in a model's own argument stays the plain dict that it is.
         given = {name: _incoming(value, host) if name in INJECTED else value for name, value in arguments.items()}
         value = runners[method](**given)
-        return loop.run(value) if inspect.isawaitable(value) else value
+        return answer(loop.run(value) if inspect.isawaitable(value) else value)
 
     return handle
+
+
+def code_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mapping[str, Any]], Any]:
+    """Serve the tools of one text in this process. payload: prefix, text."""
+    from .code import CodeToolSource
+
+    source = CodeToolSource()
+    source.register(payload["prefix"], payload["text"])
+    specs = {spec.name: spec for spec in source.discover()}
+    loop = _Loop()
+
+    def handle(method: str, arguments: Mapping[str, Any]) -> Any:
+        given = {name: _incoming(value, host) if name in INJECTED else value for name, value in arguments.items()}
+        value = source.resolve(specs[method])(**given)
+        return answer(loop.run(value) if inspect.isawaitable(value) else value)
+
+    return handle
+
+
+def answer(value: Any) -> dict[str, Any]:
+    """A tool's value, read here, for the host (`answered`)."""
+    read = read_value(value)
+    return {"plain": read.plain, "notes": list(read.notes), "mapping": read.mapping}
+
+
+def answered(reply: Mapping[str, Any]) -> Read:
+    """What `answer` gave, in the host."""
+    return Read(reply["plain"], tuple(reply["notes"]), reply["mapping"])
 
 
 class _Loop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import itertools
 import linecache
 import re
@@ -132,6 +133,19 @@ class CodeToolSource:
         if held.spec.source_text != spec.source_text:
             raise ToolUnavailable(f"{spec.name} was replaced by {held.text.file} since it was looked up")
         return held.run
+
+    def worker(self, spec: ToolSpec) -> tuple[str, dict[str, Any]]:
+        """What a worker process needs to serve the text of this tool: its entry and the payload for it."""
+        from . import child
+
+        self.resolve(spec)
+        held = self._tools[spec.name]
+        return child.CODE_ENTRY, {"prefix": held.prefix, "text": held.text.text}
+
+    def worker_key(self, spec: ToolSpec) -> str:
+        """Each text has a worker of its own."""
+        text = (spec.source_text or "").encode("utf-8", "surrogatepass")
+        return f"{self._name} {hashlib.blake2b(text, digest_size=8).hexdigest()}"
 
     def close(self) -> None:
         with self._lock:

@@ -24,8 +24,11 @@ class ConfigToolSource:
     """The [[tools]] of one configuration.
 
     folder: where sutler.toml lies; its modules come before installed ones and are private to this source.
+    imports: resolve() runs the module, so it belongs where the tool runs.
     Of two tables with one name the later is used (a project's come after the user's), the earlier is in `duplicates`.
     """
+
+    imports = True
 
     def __init__(
         self,

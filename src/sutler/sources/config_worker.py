@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import ToolUnavailable
 from ..tables import ToolTable
 from ..workspace import Workspace, current
+from .child import answer
 from .config import ConfigToolSource
 
 ENTRY = f"{__name__}:serve"
@@ -38,7 +39,7 @@ def serve(payload: Mapping[str, Any], _host: object) -> Callable[[str, dict[str,
             raise ToolUnavailable(f"there is no tool {tool!r} in this worker")
         current.set(Workspace(Path.cwd(), read_roots=payload.get("read_roots", ())))
         value = source.resolve(specs[tool])(**arguments)
-        return asyncio.run(_finished(value)) if inspect.isawaitable(value) else value
+        return answer(asyncio.run(_finished(value)) if inspect.isawaitable(value) else value)
 
     return handle
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import ToolUnavailable
+
 _CLONE_FS = 0x200
 _lock = threading.Lock()
 _probed: Probe | None = None
@@ -40,8 +42,9 @@ def enter(root: Path) -> None:
     """Give this thread `root` as its current directory, for life; again for the same root goes back to it.
 
     Only for a thread that was started for one workspace: threads that a tool starts share the directory of their
-    starter, so a thread that moved on would drag them along. RuntimeError on the main thread, for another root, or
-    where there is no per-thread directory; OSError when `root` is gone.
+    starter, so a thread that moved on would drag them along. The umask, which a thread then has of its own too, goes
+    back to what it was. RuntimeError on the main thread, for another root, or where there is no per-thread directory;
+    OSError when `root` is gone.
     """
     held: Path | None = getattr(_here, "root", None)
     if held is None:
@@ -52,9 +55,19 @@ def enter(root: Path) -> None:
             raise RuntimeError(f"no current directory per thread here: {probe.reason}")
         _unshare()[1]()
         _here.root = root
+        _here.umask = os.umask(0o077)  # reading it means setting it
     elif held != root:
         raise RuntimeError(f"this thread belongs to {held} and cannot move to {root}")
+    os.umask(_here.umask)
     os.chdir(root)
+
+
+def settle_in(root: Path) -> None:
+    """As `enter`; ToolUnavailable, naming it, when `root` is gone: a tool must not run somewhere else instead."""
+    try:
+        enter(root)
+    except OSError as error:
+        raise ToolUnavailable(f"the workspace {root} cannot be entered: {error.strerror}") from error
 
 
 def _unshare() -> tuple[str, Callable[[], None]]:

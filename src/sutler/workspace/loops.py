@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ..errors import ClosedError
-from .cwd import enter, per_thread_cwd
+from .cwd import per_thread_cwd, settle_in
 
 T = TypeVar("T")
 _STUCK_AFTER = 1.0
@@ -44,7 +44,7 @@ class LoopThread:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The running loop. OSError when `root` is gone, ClosedError after `close`."""
+        """The running loop. ToolUnavailable when `root` is gone, ClosedError after `close`."""
         with self._lock:
             if self._closed:
                 raise ClosedError(f"the loop {self.name} is closed")
@@ -71,7 +71,7 @@ class LoopThread:
         if task is not None:
             task.set_name(getattr(fn, "__qualname__", repr(fn)))
         if self.root is not None:
-            enter(self.root)  # an earlier tool may have left the loop elsewhere
+            settle_in(self.root)  # an earlier tool may have left the loop elsewhere
         return await fn()
 
     def suspect(self) -> None:
@@ -115,7 +115,7 @@ class LoopThread:
         loop: asyncio.AbstractEventLoop | None = None
         try:
             if self.root is not None:
-                enter(self.root)
+                settle_in(self.root)
             loop = asyncio.new_event_loop()
             if self._executor is not None:
                 loop.set_default_executor(_Elsewhere(self._executor))

@@ -6,8 +6,8 @@ import contextvars
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ClosedError, LimitExceeded
-from .cwd import enter, per_thread_cwd
+from .cwd import per_thread_cwd, settle_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,17 +63,20 @@ class WorkspaceThreads:
         self._fixed: dict[str, FixedThread] = {}
         self._loop_lock = threading.Lock()
         self._loop: LoopThread | None = None
+        self._spare_loops: list[LoopThread] = []
         self._old_loops: list[LoopThread] = []
         self._closed = False
         self._pid = os.getpid()
 
-    def submit(self, fn: Callable[[], T]) -> Hop[T]:
+    def submit(self, fn: Callable[[], T], *, anywhere: bool = False) -> Hop[T]:
         """Call `fn` on an idle thread or a new one, with the submitter's contextvars.
 
+        anywhere: it is no tool's work, and may run though `root` is gone.
         LimitExceeded(limit="threads") when the process has 1,000 of them; ClosedError after close, and in a forked
-        child. Callbacks of the future run on that thread and must not wait for another submission.
+        child. The future fails with ToolUnavailable when `root` is gone: `fn` must not run somewhere else. Who gives up
+        waiting may settle the future. Its callbacks run on that thread and must not wait for another submission.
         """
-        return self.hand_over(fn, None)
+        return self.hand_over(fn, None, anywhere=anywhere)
 
     def fixed(self, key: str) -> FixedThread:
         """The one dedicated thread of this key, for tools with affinity = "thread"."""
@@ -94,12 +97,20 @@ class WorkspaceThreads:
         """Call `fn` on the workspace's loop and await what it gives. Cancelling the future cancels the task."""
         return self._loop_thread().submit(fn)
 
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def loop(self, held: Collection[asyncio.AbstractEventLoop] = ()) -> asyncio.AbstractEventLoop:
         """The loop of this workspace's async tools, on a thread of its own in `root`; started when first asked for.
 
         Its to_thread goes to these threads. One that a tool has blocked past a deadline is replaced.
+        held: loops that whoever asks is blocking; another one is given then, for a wait on those would never end.
         """
-        return self._loop_thread().loop
+        loop = self._loop_thread().loop
+        if loop not in held:
+            return loop
+        with self._loop_lock:
+            spare = next((one for one in self._spare_loops if one.loop not in held), None)
+            if spare is None:
+                self._spare_loops.append(spare := self._new_loop())
+        return spare.loop
 
     def abandon(self, future: Future[Any]) -> None:
         """Give up a call past its deadline. Unstarted, it never starts; a coroutine is cancelled.
@@ -159,7 +170,7 @@ class WorkspaceThreads:
                     fixed.inbox.put(None)
         notes: list[str] = []
         with self._loop_lock:
-            loops = [loop for loop in (self._loop, *self._old_loops) if loop is not None]
+            loops = [loop for loop in (self._loop, *self._spare_loops, *self._old_loops) if loop is not None]
         for loop in loops:
             notes += loop.close(max(0.0, until - time.monotonic()))
         for runner in runners:
@@ -167,10 +178,12 @@ class WorkspaceThreads:
                 runner.thread.join(max(0.0, until - time.monotonic()))
         left = self.stats()
         if left.busy + left.abandoned:
-            notes.append(f"{left.busy + left.abandoned} calls still run in {self.root}; they cannot be stopped")
+            number = left.busy + left.abandoned
+            said = "1 call still runs" if number == 1 else f"{number} calls still run"
+            notes.append(f"{said} in {self.root} and cannot be stopped")
         return Busy(busy=left.busy, idle=left.idle, abandoned=left.abandoned, notes=tuple(notes))
 
-    def hand_over(self, fn: Callable[[], T], fixed: FixedThread | None) -> Hop[T]:
+    def hand_over(self, fn: Callable[[], T], fixed: FixedThread | None, *, anywhere: bool = False) -> Hop[T]:
         future: Hop[T] = Hop()
         fresh = False
         with self._lock:
@@ -180,7 +193,7 @@ class WorkspaceThreads:
             if runner is None:
                 runner, fresh = self._add(fixed), True
             future.runner = runner
-            runner.inbox.put((future, fn, contextvars.copy_context()))
+            runner.inbox.put((future, fn, contextvars.copy_context(), anywhere))
         if fresh:
             self._start(runner)
         return future
@@ -230,8 +243,6 @@ class WorkspaceThreads:
         _total.give_back()
 
     def _loop_thread(self) -> LoopThread:
-        from .loops import LoopThread
-
         with self._loop_lock:
             if self._closed or os.getpid() != self._pid:
                 raise ClosedError(f"the threads of {self.root} are closed, or belong to another process")
@@ -240,8 +251,13 @@ class WorkspaceThreads:
                 self._old_loops.append(self._loop)
                 self._loop = None
             if self._loop is None:
-                self._loop = LoopThread(f"sutler-loop {self.root.name}", root=self.root, executor=self.submit)
+                self._loop = self._new_loop()
             return self._loop
+
+    def _new_loop(self) -> LoopThread:
+        from .loops import LoopThread
+
+        return LoopThread(f"sutler-loop {self.root.name}", root=self.root, executor=self.submit)
 
 
 class FixedThread:
@@ -262,7 +278,7 @@ class FixedThread:
         return runner is not None and runner.fixed is self
 
 
-_Task = tuple[Hop[Any], Callable[[], Any], contextvars.Context]
+_Task = tuple[Hop[Any], Callable[[], Any], contextvars.Context, bool]
 
 
 class _Runner:
@@ -296,23 +312,25 @@ class _Runner:
         except Empty:
             return None if self.pool.may_leave(self) else self.inbox.get()
 
-    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context) -> bool:
+    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context, anywhere: bool) -> bool:
         """Whether the thread goes on. It is free again before its result is out: who waits may call again at once,
         and then meets this warm thread instead of a new one."""
         self.current = future
         if not future.set_running_or_notify_cancel():
             return self.pool.rest(self)
         try:
-            if self.pool.own_cwd:
-                enter(self.pool.root)  # an earlier tool may have left this thread elsewhere
+            if self.pool.own_cwd and not anywhere:
+                settle_in(self.pool.root)  # an earlier tool may have left this thread elsewhere
             value = context.run(fn)
         except BaseException as error:
             goes_on = self.pool.rest(self)
-            future.set_exception(error)
+            with suppress(InvalidStateError):  # whoever waited gave up, and settled it himself
+                future.set_exception(error)
             del future  # the error's traceback holds this frame
         else:
             goes_on = self.pool.rest(self)
-            future.set_result(value)
+            with suppress(InvalidStateError):
+                future.set_result(value)
         return goes_on
 
 

@@ -55,6 +55,31 @@ class Reply(TypedDict):
     notes: tuple[str, ...]
 
 
+class Stopper:
+    """Ends one call of a worker, from any thread, and no other: also one that still waits for its turn."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._process: Process | None = None
+        self._lock = threading.Lock()
+
+    def stop(self, why: str) -> None:
+        with self._lock:
+            self.stopped = True
+            if self._process is not None:
+                self._process.kill(why)
+
+    def begin(self, process: Process) -> None:
+        with self._lock:
+            if self.stopped:
+                raise ToolTimeout("the call was given up before its turn came")
+            self._process = process
+
+    def end(self) -> None:
+        with self._lock:
+            self._process = None
+
+
 class Worker:
     """One entry in one child process, started at the first call and again after it had to be killed.
 
@@ -101,12 +126,14 @@ class Worker:
         cwd: Path,
         timeout: float | Deadline,
         on_request: OnRequest | None = None,
+        stopper: Stopper | None = None,
     ) -> Reply:
         """Have the child handle one call in `cwd`, starting it if need be. What the entry raises is in the reply.
 
         timeout: seconds, or a Deadline that `on_request` may pause. Waiting for another call to end does not count.
         on_request(name, args): serves what the child asks in mid-call, on this thread; what it raises is raised in the
         child. It may call this worker again: that call runs inside the child's waiting one.
+        stopper: gives this call up, and only this one; a running one is then a ToolCrashed.
 
         ToolTimeout: the child and all it started are killed. ToolCrashed: it died. LimitExceeded: it used up its
         processor time. ToolUnavailable: the entry cannot be loaded or confined. InvalidArguments: `args` cannot
@@ -121,12 +148,15 @@ class Worker:
             if deadline.expired:  # a warm child is not to be killed for a call that never began
                 raise ToolTimeout(f"{self.name}: {method} had no time left when its turn came")
             process = self._ready(cwd, deadline, on_request)
+            stopper = stopper or Stopper()
+            stopper.begin(process)
             before, printed = process.printed, Printed(self.limits.output_bytes)
             process.printed = printed
             try:
                 process.send(line)
                 answer = self._exchange(process, method, deadline, on_request)
             finally:
+                stopper.end()
                 process.printed = before if nested else Printed(self.limits.output_bytes)
             notes, self._lost = self._lost, ()
             return _reply(answer, printed, None if nested else before, notes)
@@ -195,6 +225,8 @@ class Worker:
         self._check_cwd(cwd)
         if self._process is not None:
             try:
+                if self._process.ended_by:  # it was killed, and is not dead yet
+                    raise Gone
                 self._process.look()
             except Gone:
                 how = self._end(self._process, "")

@@ -1,0 +1,1 @@
+"""Faults that people reported of tool layers, fed to the whole runtime."""
