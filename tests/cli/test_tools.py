@@ -35,6 +35,34 @@ def test_a_list_has_name_source_grade_decision_and_description(sutler: Sutler) -
     assert {line.split("\t")[3] for line in strict} == {"ask"}
 
 
+def test_your_own_tools_stand_before_the_shipped_ones_and_say_what_nobody_declared(sutler: Sutler) -> None:
+    rows = [line.split("\t") for line in sutler("tools").out.splitlines()]
+    shipped = [row[1] == "default" for row in rows]
+    assert shipped == sorted(shipped)
+    assert (rows[0][1], rows[-1][1]) == ("kit", "default")
+    assert {row[0]: row[2] for row in rows}["tool_fail"] == "undeclared (3, 3)"
+    assert "undeclared, which counts as (3, 3)" in sutler("tools", "show", "tool_fail").out
+
+
+def test_a_group_alone_takes_the_options_of_its_list(twins: Project, sutler: Sutler) -> None:
+    assert sutler("tools", "--all").out == sutler("tools", "list", "--all").out
+    assert "twin::tool_echo" in sutler("tools", "--all").out
+    sutler("call", "tool_echo", "text=a")
+    assert "kit::tool_echo" in sutler("runs", "--calls", "-n", "1").out
+    misplaced = sutler("tools", "--all", "show", "tool_echo")
+    assert misplaced.code == 2
+    assert "options of show stand after it" in misplaced.err
+
+
+def test_search_reaches_short_names_and_leaves_out_what_hardly_matches(sutler: Sutler) -> None:
+    assert sutler("tools", "search", "directory").out.startswith("list_dir\t")
+    found = sutler("tools", "search", "read", "file")
+    names = [line.split("\t")[0] for line in found.out.splitlines()]
+    assert names[0] == "read_file"
+    assert "delete_path" not in names  # which has only one of the words
+    assert "weaker matches" in found.err
+
+
 def test_a_list_counts_what_it_does_not_show_and_says_who_explains(twins: Project, sutler: Sutler) -> None:
     twins.library("worse.py", "def tool_worse(:\n")
     twins.config('[libraries]\nfolders = ["tools", "gone"]\n')

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..config import Config
     from ..inventory import Inventory, Row
 
+_SAID = 4  # the weight of a description
+_WEAKER = 5  # a match that scores this many times less than the best is left out
+_MOST = 10  # matches that are shown
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -85,6 +88,11 @@ def at_each_level(spec: ToolSpec, policy: Policy) -> dict[str, Decision]:
     return {level: Policy(level=level, network=policy.network).preview(spec) for level in LEVELS}
 
 
+def grade_words(spec: ToolSpec) -> str:
+    """A grade in a list, so that a grade nobody gave explains itself."""
+    return f"undeclared {spec.grade}" if spec.grade_from == "undeclared" else str(spec.grade)
+
+
 def graded_where(spec: ToolSpec, config: Config) -> str:
     """Where a tool's grade comes from, in words."""
     match spec.grade_from:
@@ -129,8 +137,24 @@ def library_line(library: Mapping[str, Any]) -> str:
     return f"{line}: {library['description']}" if library["description"] else line
 
 
-def ranked(rows: Iterable[Row], words: Sequence[str]) -> list[tuple[int, Row]]:
-    """The tools that have to do with the words, the best first: (score, row); equals by name.
+def is_shipped(row: Row) -> bool:
+    return row.spec.origin.kind == "config" and row.spec.origin.source == "default"
+
+
+def best(found: Sequence[tuple[int, int, Row]]) -> tuple[list[tuple[int, Row]], int]:
+    """Of ranked tools those worth showing, and how many are left out.
+
+    Where a tool has all the words that any has, those with fewer are left out, and so is what hardly has to do with it.
+    """
+    if not found:
+        return [], 0
+    most, top, _ = found[0]
+    kept = [(score, row) for hits, score, row in found if hits == most and score * _WEAKER >= top][:_MOST]
+    return kept, len(found) - len(kept)
+
+
+def ranked(rows: Iterable[Row], words: Sequence[str]) -> list[tuple[int, int, Row]]:
+    """The tools that have to do with the words, the best first: (words it has, score, row); equals by name.
 
     A word counts most in the name, then in a parameter's name, then in the source, then in a description; at the
     beginning of a word of the tool's half as much. A tool that has all the words stands before one that has some.
@@ -144,7 +168,7 @@ def ranked(rows: Iterable[Row], words: Sequence[str]) -> list[tuple[int, Row]]:
         if hits:
             found.append((hits, sum(scores), row))
     found.sort(key=lambda one: (-one[0], -one[1], one[2].spec.name, one[2].spec.origin.source))
-    return [(score, row) for _, score, row in found]
+    return found
 
 
 def _fields(spec: ToolSpec) -> list[tuple[int, frozenset[str]]]:
@@ -153,7 +177,7 @@ def _fields(spec: ToolSpec) -> list[tuple[int, frozenset[str]]]:
         (16, [spec.name]),
         (6, [arg.name for arg in spec.args]),
         (4, [spec.origin.source]),
-        (4, [spec.description, spec.annotations.title or ""]),
+        (_SAID, [spec.description, spec.annotations.title or ""]),
         (2, [arg.description for arg in spec.args]),
     ]
     return [(weight, frozenset(word for text in several for word in _words(text))) for weight, several in texts]
@@ -166,8 +190,8 @@ def _score(word: str, fields: Sequence[tuple[int, frozenset[str]]]) -> int:
             best += weight
         elif any(one.startswith(word) for one in words):
             best += weight // 2
-        elif len(word) > 3 and any(word.startswith(one) and len(one) > 3 for one in words):
-            best += weight // 4
+        elif any(word.startswith(one) and len(one) >= (3 if weight > _SAID else 4) for one in words):
+            best += weight // 4  # `dir` for directory; of a description's short words that would say nothing
     return best
 
 

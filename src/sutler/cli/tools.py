@@ -9,7 +9,19 @@ import typer
 from ..schema.stubs import signature
 from .context import Cli
 from .exits import OK
-from .find import at_each_level, find, graded_where, library_line, library_of, ranked, row_of_policy, troubles
+from .find import (
+    at_each_level,
+    best,
+    find,
+    grade_words,
+    graded_where,
+    is_shipped,
+    library_line,
+    library_of,
+    ranked,
+    row_of_policy,
+    troubles,
+)
 from .text import columns, count, summary
 
 if TYPE_CHECKING:
@@ -24,7 +36,7 @@ def list_tools(cli: Cli, everything: All = False) -> int:
     """List the tools: name, source, grade, whether a call asks first, and what it does."""
     runtime = cli.open()
     inventory = runtime.inventory()
-    rows = inventory.rows if everything else tuple(inventory.tools.values())
+    rows = sorted(inventory.rows if everything else inventory.tools.values(), key=is_shipped)  # stable: own ones first
     if cli.out.as_json:
         cli.out.document(
             {"tools": [_brief(row, runtime.settings.policy.preview(row.spec)) for row in rows], **_beside(inventory)}
@@ -37,7 +49,7 @@ def list_tools(cli: Cli, everything: All = False) -> int:
             (
                 row.spec.name if inventory.tools.get(row.spec.name) is row else row.spec.qualified,
                 row.spec.origin.source,
-                str(row.spec.grade),
+                grade_words(row.spec),
                 policy.preview(row.spec).outcome,
                 summary(row.spec.description),
             )
@@ -77,7 +89,7 @@ def show(cli: Cli, name: Name) -> int:
     facts = [
         ("name", spec.qualified),
         ("in programs", f"{row.program_name}, {row.qualified_program_name}"),
-        ("grade", f"{spec.grade}, {graded}"),
+        ("grade", graded if spec.grade_from == "undeclared" else f"{spec.grade}, {graded}"),
         ("a call", f"{decision.outcome} ({decision.reason or decision.by})"),
         ("origin", f"{spec.origin.kind}, {spec.origin.where}" if spec.origin.where else spec.origin.kind),
         ("precedence", f"{spec.origin.precedence:g}"),
@@ -116,7 +128,7 @@ def search(
 ) -> int:
     """Find tools by words in their names, parameters and descriptions; the best match first."""
     runtime = cli.open()
-    found = ranked(runtime.inventory().tools.values(), words)
+    found, left = best(ranked(runtime.inventory().tools.values(), words))
     if cli.out.as_json:
         policy = runtime.settings.policy
         cli.out.document({"tools": [{"score": score, **_brief(row, policy.preview(row.spec))} for score, row in found]})
@@ -127,6 +139,8 @@ def search(
     )
     if not found:
         cli.out.say(f"no tool has to do with {' '.join(words)!r}")
+    if left:
+        cli.out.say(f"and {left} weaker {'match' if left == 1 else 'matches'}")
     return OK
 
 
