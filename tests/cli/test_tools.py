@@ -186,3 +186,20 @@ def test_what_a_tool_says_of_itself_cannot_move_the_cursor(project: Project, sut
     assert "Nice\\x1b[2K\\u202e tool\\x07." in done.out
     assert "\x1b" not in done.out + sutler("tools", "show", "tool_sly").out.partition("\n\n")[0]
     assert json.loads(sutler("tools", "show", "tool_sly", "--json").out)["description"] == "Nice\x1b[2K\u202e tool\x07."
+
+
+def test_a_docstring_that_misspells_a_parameter_is_noted(project: Project, sutler: Sutler) -> None:
+    project.library(
+        "spelled.py",
+        "def tool_google(name: str, times: int):\n"
+        '    """Say.\n\n    Args:\n        nme: Who.\n        times: How.\n    """\n'
+        'def tool_sphinx(seconds: int):\n    """Wait.\n\n    :param secnds: How long.\n    """\n'
+        'def tool_open(a: int, **more):\n    """Take.\n\n    Args:\n        a: One.\n        b: Another.\n    """\n',
+    )
+    note = "note: the docstring describes nme, which is no parameter; did you mean name?\n"
+    assert note in sutler("tools", "show", "tool_google").err
+    assert (
+        "describes secnds, which is no parameter; did you mean seconds?" in sutler("tools", "show", "tool_sphinx").err
+    )
+    assert "describes" not in sutler("tools", "show", "tool_open").err
+    assert "spelled::tool_google: the docstring describes nme" in sutler("doctor").out
