@@ -86,3 +86,6 @@ def test_every_command_explains_itself_with_examples(sutler: Sutler, path: tuple
     examples = done.out.partition("Examples:")[2]
     assert re.search(rf"^\s+sutler {' '.join(path)}", examples, re.MULTILINE)
     assert "--json" in done.out
+    plain = done.out.partition("Examples:")[0]
+    assert not re.search(r"[{}]|<str>|<list|<int", plain)
+    assert not any(line.endswith("...") for line in plain.partition("Commands:")[2].splitlines())

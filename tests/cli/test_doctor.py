@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sutler.cli.findings import Finding, lines_of
+
 from .conftest import CONFIG, Project, Sutler
 
 
@@ -135,3 +137,59 @@ def test_a_damaged_store_is_a_problem(project: Project, sutler: Sutler) -> None:
 def test_doctor_makes_nothing(project: Project, sutler: Sutler) -> None:
     sutler("doctor")
     assert not (project.home / "state" / "runs").exists()
+
+
+def test_a_file_that_is_not_python_is_one_problem_with_the_tools_it_holds_back(
+    project: Project, sutler: Sutler
+) -> None:
+    tools = "".join(f"def tool_{n}():\n    return {n}\n\n" for n in range(12))
+    file = project.library("torn.py", tools + "def tool_torn(:\n    pass\n")
+    done = sutler("doctor", "--json")
+    assert done.code == 1
+    about = [one for one in done.json["findings"] if "torn" in one["said"] and one["state"] != "ok"]
+    assert [(one["about"], one["state"]) for one in about] == [("source torn", "problem")]
+    assert about[0]["said"].startswith(f"{file}:37: invalid syntax: the file is not Python, so its ")
+    assert "tools cannot be called" in about[0]["said"]
+
+
+def test_functions_that_would_be_tools_are_named(project: Project, sutler: Sutler) -> None:
+    (project.root / "plain").mkdir()
+    (project.root / "plain" / "work.py").write_text("def count():\n    pass\ndef _own():\n    pass\ndef total(): 1\n")
+    project.library("named.py", 'TOOL_LIBRARY_NAME = "Named"\ndef helper():\n    pass\n')
+    project.config('[libraries]\nfolders = ["tools", "plain"]\n')
+    said = [one["said"] for one in _about(sutler("doctor", "--json").json, "functions")]
+    no_tool = "no tool, being neither named tool_... nor marked with @tool (from sutler import tool)"
+    assert sorted(said) == [
+        f"{project.root}/plain/work.py: count, total: {no_tool}",
+        f"{project.root}/tools/named.py: helper: {no_tool}",
+    ]
+
+
+def test_a_config_of_a_library_that_is_not_there_is_noted(project: Project, sutler: Sutler) -> None:
+    project.config(CONFIG + "[host_tool_configs.kitt]\na = 1\n[host_tool_configs.kit]\na = 1\n")
+    document = sutler("doctor", "--json").json
+    [note] = _about(document, "host_tool_configs.kitt")
+    assert (note["state"], "did you mean kit?" in note["said"]) == ("note", True)
+    assert not _about(document, "host_tool_configs.kit")
+
+
+def test_a_home_folder_as_the_workspace_is_noted(
+    project: Project, sutler: Sutler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project.root.parent))
+    monkeypatch.chdir(project.root.parent)
+    note, root = _about(sutler("doctor", "--json").json, "workspace")
+    assert (note["state"], root["state"]) == ("note", "ok")
+    assert "--workspace DIR" in note["do"]
+
+
+def test_on_a_terminal_a_finding_wraps_under_itself() -> None:
+    finding = Finding(about="source kit", state="note", said="one two three " * 10, do="do this")
+    lines = lines_of(finding, 12, 60)
+    assert lines[0].startswith("note     source kit    one two")
+    assert all(line.startswith(" " * 23) and line[23] != " " for line in lines[1:])
+    assert lines[-1].endswith("-> do this")
+    assert max(map(len, lines)) <= 60
+    long = Finding(about="source /a/very/long/path/of/a/folder", state="ok", said="fine")
+    assert lines_of(long, 36, 60) == ["ok       source /a/very/long/path/of/a/folder", f"{'':35}fine"]
+    assert lines_of(long, 36, 0) == ["ok       source /a/very/long/path/of/a/folder  fine"]

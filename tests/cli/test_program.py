@@ -120,7 +120,7 @@ def test_the_level_decides_what_may_be_written(sutler: Sutler) -> None:
 def test_plan_lists_call_sites_with_decisions_and_runs_nothing(project: Project, sutler: Sutler) -> None:
     text = "for n in [1, 2]:\n    tool_echo('a', times=n)\nopen_file = tool_wipe('x')"
     done = sutler("plan", "-c", text)
-    assert done.out == ('2\tkit::tool_echo\tknown when it runs\tyes\tallow\n3\tkit::tool_wipe\tpath="x"\tno\task\n')
+    assert done.out == ('2\tkit::tool_echo\ttext="a", ...\tyes\tallow\n3\tkit::tool_wipe\tpath="x"\tno\task\n')
     assert "grade (3, 3)" in done.err
     document = sutler("plan", "-c", text, "--json", "--policy", "full_access").json
     assert [(one["tool"], one["decision"], one["in_loop"]) for one in document["calls"]] == [

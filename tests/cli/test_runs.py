@@ -94,3 +94,23 @@ def test_secrets_of_the_config_are_masked_in_what_is_kept(project: Project, sutl
     project.config(CONFIG + '[host_tool_configs.kit]\napi_key = "${MY_SECRET_WORD}"\n')
     sutler("call", "tool_echo", "text=hunter2hunter2")
     assert "hunter2hunter2" not in sutler("runs", "list", "--calls", "--json").out
+
+
+def test_a_program_of_several_lines_is_listed_by_its_first(sutler: Sutler) -> None:
+    sutler("run", "-c", "\nx = 1\nx\n")
+    sutler("run", "-c", "x = 1\n")
+    programs = [line.split("\t")[4] for line in sutler("runs").out.splitlines()]
+    assert programs == ["x = 1", "x = 1 ..."]
+
+
+def test_a_single_call_is_shown_by_its_id(project: Project, sutler: Sutler) -> None:
+    project.library("chat.py", "def tool_chat(n: int):\n    print('thinking')\n    return n / 0 if not n else [n]\n")
+    sutler("call", "tool_chat", "n=2")
+    sutler("call", "tool_chat", "n=0")
+    bad, good = [line.split("\t")[0] for line in sutler("runs", "list", "--calls").out.splitlines()]
+    text = sutler("runs", "show", good).out
+    for words in (good, "chat::tool_chat", '"n": 2', "Printed\nthinking\n", "Output\n[\n  2\n]"):
+        assert words in text
+    assert "Error: tool_error: ZeroDivisionError" in sutler("runs", "show", bad).out
+    assert sutler("runs", "show", good, "--json").json["result"] == [2]
+    assert sutler("runs", "show", "nothing").code == 2

@@ -35,6 +35,34 @@ def test_a_list_has_name_source_grade_decision_and_description(sutler: Sutler) -
     assert {line.split("\t")[3] for line in strict} == {"ask"}
 
 
+def test_your_own_tools_stand_before_the_shipped_ones_and_say_what_nobody_declared(sutler: Sutler) -> None:
+    rows = [line.split("\t") for line in sutler("tools").out.splitlines()]
+    shipped = [row[1] == "default" for row in rows]
+    assert shipped == sorted(shipped)
+    assert (rows[0][1], rows[-1][1]) == ("kit", "default")
+    assert {row[0]: row[2] for row in rows}["tool_fail"] == "undeclared (3, 3)"
+    assert "undeclared, which counts as (3, 3)" in sutler("tools", "show", "tool_fail").out
+
+
+def test_a_group_alone_takes_the_options_of_its_list(twins: Project, sutler: Sutler) -> None:
+    assert sutler("tools", "--all").out == sutler("tools", "list", "--all").out
+    assert "twin::tool_echo" in sutler("tools", "--all").out
+    sutler("call", "tool_echo", "text=a")
+    assert "kit::tool_echo" in sutler("runs", "--calls", "-n", "1").out
+    misplaced = sutler("tools", "--all", "show", "tool_echo")
+    assert misplaced.code == 2
+    assert "options of show stand after it" in misplaced.err
+
+
+def test_search_reaches_short_names_and_leaves_out_what_hardly_matches(sutler: Sutler) -> None:
+    assert sutler("tools", "search", "directory").out.startswith("list_dir\t")
+    found = sutler("tools", "search", "read", "file")
+    names = [line.split("\t")[0] for line in found.out.splitlines()]
+    assert names[0] == "read_file"
+    assert "delete_path" not in names  # which has only one of the words
+    assert "weaker matches" in found.err
+
+
 def test_a_list_counts_what_it_does_not_show_and_says_who_explains(twins: Project, sutler: Sutler) -> None:
     twins.library("worse.py", "def tool_worse(:\n")
     twins.config('[libraries]\nfolders = ["tools", "gone"]\n')
@@ -158,3 +186,20 @@ def test_what_a_tool_says_of_itself_cannot_move_the_cursor(project: Project, sut
     assert "Nice\\x1b[2K\\u202e tool\\x07." in done.out
     assert "\x1b" not in done.out + sutler("tools", "show", "tool_sly").out.partition("\n\n")[0]
     assert json.loads(sutler("tools", "show", "tool_sly", "--json").out)["description"] == "Nice\x1b[2K\u202e tool\x07."
+
+
+def test_a_docstring_that_misspells_a_parameter_is_noted(project: Project, sutler: Sutler) -> None:
+    project.library(
+        "spelled.py",
+        "def tool_google(name: str, times: int):\n"
+        '    """Say.\n\n    Args:\n        nme: Who.\n        times: How.\n    """\n'
+        'def tool_sphinx(seconds: int):\n    """Wait.\n\n    :param secnds: How long.\n    """\n'
+        'def tool_open(a: int, **more):\n    """Take.\n\n    Args:\n        a: One.\n        b: Another.\n    """\n',
+    )
+    note = "note: the docstring describes nme, which is no parameter; did you mean name?\n"
+    assert note in sutler("tools", "show", "tool_google").err
+    assert (
+        "describes secnds, which is no parameter; did you mean seconds?" in sutler("tools", "show", "tool_sphinx").err
+    )
+    assert "describes" not in sutler("tools", "show", "tool_open").err
+    assert "spelled::tool_google: the docstring describes nme" in sutler("doctor").out

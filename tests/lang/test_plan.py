@@ -118,3 +118,12 @@ def test_only_the_tools_that_a_program_names_are_asked_for() -> None:
     tools = Counting(TOOLS)
     assert check("ping()\nread_file('a')", tools).ok
     assert set(tools.asked) == {"ping", "read_file"}
+
+
+def test_of_a_call_that_is_not_all_literal_the_literal_arguments_are_known() -> None:
+    text = "n = 1\nread_file('a', limit=n)\nread_file(*['a'], limit=2)\nread_file('a', 2)"
+    assert [(site.args, site.partly) for site in check(text, TOOLS).calls] == [
+        (None, {"path": "a"}),
+        (None, {"limit": 2}),
+        ({"path": "a", "limit": 2}, {}),
+    ]

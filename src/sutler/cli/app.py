@@ -12,6 +12,7 @@ import typer
 from ..policy.levels import Level
 from . import call, doctor, importing, init, install, program, runs, serve, tools, trusting
 from .context import Cli, Given
+from .help import PlainCommand
 from .report import report
 
 Command = Callable[..., int]
@@ -59,14 +60,17 @@ def _shown(examples: str) -> str:
     return f"Examples:\n\n\b\n{examples}"
 
 
-def _signature(command: Callable[..., Any] | None = None) -> inspect.Signature:
+def _own(command: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a command beside the first, which is the Cli."""
+    return list(inspect.signature(command).parameters.values())[1:]
+
+
+def _signature(command: Callable[..., Any]) -> inspect.Signature:
     """What typer reads: the context, the command's own parameters, then those of every command."""
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("ctx", kind, annotation=typer.Context)]
-    if command is not None:
-        hints = get_type_hints(command, include_extras=True)
-        own = list(inspect.signature(command).parameters.values())[1:]  # the first is the Cli
-        parameters += [one.replace(kind=kind, annotation=hints[one.name]) for one in own]
+    hints = get_type_hints(command, include_extras=True)
+    parameters += [one.replace(kind=kind, annotation=hints[one.name]) for one in _own(command)]
     for name, hint in SHARED.items():
         parameters.append(inspect.Parameter(name, kind, annotation=hint, default=False if name == "as_json" else None))
     return inspect.Signature(parameters)
@@ -100,14 +104,17 @@ def carry_out(command: Command, given: Given, values: dict[str, Any]) -> int:
     return code
 
 
-def _add(group: typer.Typer, name: str, command: Command, examples: str) -> None:
-    """Hangs a command into the tree."""
+def _add(group: typer.Typer, name: str, command: Command, short: str, examples: str) -> None:
+    """Hangs a command into the tree. short: what the list of commands says of it, in one line."""
 
     def run(ctx: typer.Context, **values: Any) -> None:
         given = _take(ctx, values)
         raise typer.Exit(carry_out(command, given, values))
 
-    group.command(name, help=inspect.getdoc(command), epilog=_shown(examples))(_present(run, _signature(command)))
+    made = group.command(
+        name, cls=PlainCommand, help=inspect.getdoc(command), short_help=short, epilog=_shown(examples)
+    )
+    made(_present(run, _signature(command)))
 
 
 def _add_group(name: str, summary: str, bare: Command, examples: str) -> typer.Typer:
@@ -117,10 +124,12 @@ def _add_group(name: str, summary: str, bare: Command, examples: str) -> typer.T
         given = _take(ctx, values)
         ctx.obj = given
         if ctx.invoked_subcommand is None:
-            raise typer.Exit(carry_out(bare, given, {}))
+            raise typer.Exit(carry_out(bare, given, values))
+        if any(values[one.name] != one.default for one in _own(bare)):
+            raise typer.BadParameter(f"options of {ctx.invoked_subcommand} stand after it", ctx)
 
     group = _typer()
-    group.callback(invoke_without_command=True, epilog=_shown(examples))(_present(run, _signature()))
+    group.callback(invoke_without_command=True, epilog=_shown(examples))(_present(run, _signature(bare)))
     app.add_typer(group, name=name, help=summary)
     return group
 
@@ -163,23 +172,28 @@ app.callback(invoke_without_command=True, help=inspect.getdoc(_root), epilog=_sh
     _present(_start, _signature(_root))
 )
 
-_add(app, "init", init.init, "  sutler init\n  sutler init words")
+_add(app, "init", init.init, "Start: write a sutler.toml and a tools/ folder.", "  sutler init\n  sutler init words")
 _tools = _add_group(
     "tools",
     "Look at the tools: list, show, search, why. Alone: list.",
     tools.list_tools,
     "  sutler tools\n  sutler tools search count words\n  sutler tools why tool_count_words",
 )
-_add(_tools, "list", tools.list_tools, "  sutler tools list\n  sutler tools list --all --json")
+_add(_tools, "list", tools.list_tools, "One line a tool.", "  sutler tools list\n  sutler tools list --all --json")
 _add(
-    _tools, "show", tools.show, "  sutler tools show tool_count_words\n  sutler tools show text_stats::tool_count_words"
+    _tools,
+    "show",
+    tools.show,
+    "All there is to know of one tool.",
+    "  sutler tools show tool_count_words\n  sutler tools show text_stats::tool_count_words",
 )
-_add(_tools, "search", tools.search, "  sutler tools search count words")
-_add(_tools, "why", tools.why, "  sutler tools why tool_count_words")
+_add(_tools, "search", tools.search, "Find tools by words.", "  sutler tools search count words")
+_add(_tools, "why", tools.why, "Why a tool has its name, grade and policy.", "  sutler tools why tool_count_words")
 _add(
     app,
     "call",
     call.call,
+    "Call one tool.",
     """\
   sutler call tool_count_words text="one fish two fish" top=3
   sutler call tool_count_words text=@notes.txt
@@ -189,13 +203,21 @@ _add(
     app,
     "check",
     program.check,
+    "Say whether a program would start, and what is wrong.",
     "  sutler check program.py\n  sutler check -c 'tool_count_words(text)' --param text=hello",
 )
-_add(app, "plan", program.plan, "  sutler plan program.py\n  sutler plan program.py --json --policy strict")
+_add(
+    app,
+    "plan",
+    program.plan,
+    "Show what a program may call, without running it.",
+    "  sutler plan program.py\n  sutler plan program.py --json --policy strict",
+)
 _add(
     app,
     "run",
     program.run,
+    "Run a program.",
     """\
   sutler run program.py
   sutler run -c 'tool_count_words(text, top=1)' --param text=@notes.txt
@@ -207,12 +229,25 @@ _runs = _add_group(
     runs.list_runs,
     "  sutler runs\n  sutler runs show 4f1c",
 )
-_add(_runs, "list", runs.list_runs, "  sutler runs list --limit 5 --status failed\n  sutler runs list --calls")
-_add(_runs, "show", runs.show, "  sutler runs show 4f1c0a9be210\n  sutler runs show 4f1c --json")
+_add(
+    _runs,
+    "list",
+    runs.list_runs,
+    "The runs of this project, newest first.",
+    "  sutler runs list --limit 5 --status failed\n  sutler runs list --calls",
+)
+_add(
+    _runs,
+    "show",
+    runs.show,
+    "One run, or one call, as it went.",
+    "  sutler runs show 4f1c0a9be210\n  sutler runs show 4f1c --json",
+)
 _add(
     app,
     "serve",
     serve.serve,
+    "Offer the tools to an MCP host.",
     """\
   sutler serve
   sutler serve --mode program --pin tool_count_words
@@ -220,15 +255,23 @@ _add(
 )
 _add(
     app,
+    "install",
+    install.install,
+    "Have an MCP host start `sutler serve`.",
+    "  sutler install claude-code\n  sutler install codex --show\n  sutler install vscode --scope user --yes",
+)
+_add(
+    app,
     "import",
     importing.import_,
+    "Take over the MCP servers that other hosts have.",
     "  sutler import\n  sutler import cursor vscode --write\n  sutler import ~/mcp.json --write --copy",
 )
 _add(
     app,
-    "install",
-    install.install,
-    "  sutler install claude-code\n  sutler install codex --show\n  sutler install vscode --scope user --yes",
+    "trust",
+    trusting.trust,
+    "Say yes to a sutler.toml as it stands.",
+    "  sutler trust --show\n  sutler trust\n  sutler trust .mcp.json --yes",
 )
-_add(app, "trust", trusting.trust, "  sutler trust --show\n  sutler trust\n  sutler trust .mcp.json --yes")
-_add(app, "doctor", doctor.doctor, "  sutler doctor\n  sutler doctor --json")
+_add(app, "doctor", doctor.doctor, "Explain any trouble; runs no tool.", "  sutler doctor\n  sutler doctor --json")

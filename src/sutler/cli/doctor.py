@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import stat
 import sys
 import tempfile
 import time
-from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..config import Config, user_config_file
 from ..errors import ConfigError, SutlerError
 from ..state import state_dir
-from .context import Cli
+from .context import Cli, wide_words
 from .exits import CONFIG, FAILED, OK, Refused
-from .find import library_document, library_line
+from .findings import Finding, State, lines_of
+from .findings_tools import of_tools
 from .text import count
 
 if TYPE_CHECKING:
-    from ..inventory import Inventory
     from ..runtime import SyncRuntime
-
-State = Literal["ok", "note", "problem"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line. about: what it is of; said: how it stands; do: what to do about it."""
-
-    about: str
-    state: State
-    said: str
-    do: str = ""
 
 
 def doctor(cli: Cli) -> int:
@@ -47,10 +34,11 @@ def doctor(cli: Cli) -> int:
     try:
         runtime = cli.open(config=config, quiet=True)
         inventory = runtime.inventory()
-        found += [*_sources(runtime, inventory), *_tools(inventory), *_policy(runtime), *_limits(runtime)]
+        found += of_tools(runtime, inventory)
+        found += [*_policy(runtime), *_limits(runtime)]
     except (SutlerError, Refused, OSError) as error:
         found.append(Finding(about="runtime", state="problem", said=f"it cannot be opened: {error}"))
-    found += [*_places(runtime), _sandbox(), *_state(cli)]
+    found += [*_places(cli, runtime), _sandbox(), *_state(cli)]
     worst = [finding for finding in found if finding.state == "problem"]
     if cli.out.as_json:
         cli.out.document(
@@ -72,10 +60,10 @@ def doctor(cli: Cli) -> int:
 
 def _print(cli: Cli, found: list[Finding]) -> None:
     width = max(len(finding.about) for finding in found)
+    across = shutil.get_terminal_size().columns if cli.out.person else 0
     for finding in found:
-        cli.out.line(f"{finding.state:7}  {finding.about.ljust(width)}  {finding.said}")
-        if finding.do:
-            cli.out.line(f"{'':7}  {'':{width}}  -> {finding.do}")
+        for line in lines_of(finding, width, across):
+            cli.out.line(line)
 
 
 def _system() -> Finding:
@@ -113,48 +101,6 @@ def _config(cli: Cli) -> tuple[Config, list[Finding]]:
     return config, found
 
 
-# ---------------------------------------------------------------------- tools
-
-
-def _sources(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
-    tools = Counter(row.spec.origin.source for row in inventory.rows)
-    reasons = dict(inventory.unavailable)
-    broken = {item.source for item in inventory.quarantined if item.tool is None}
-    found: list[Finding] = []
-    for name, source in runtime.core.toolbox.sources():
-        library = library_document(getattr(source, "info", None))
-        about = f"source {name}"
-        if name in reasons:
-            off = library is not None and library["load_flag"]
-            shown = f"{library_line(library)}; " if library is not None else ""
-            state: State = "note" if off else "problem"
-            found.append(Finding(about=about, state=state, said=f"{shown}unavailable: {reasons[name]}"))
-        elif name in broken and not tools[name]:
-            continue  # said in full with what is quarantined
-        elif tools[name] or library is not None:
-            shown = f"; {library_line(library)} ({library['directory']})" if library is not None else ""
-            found.append(Finding(about=about, state="ok", said=f"{count(tools[name], 'tool')}{shown}"))
-    return found
-
-
-def _tools(inventory: Inventory) -> list[Finding]:
-    found = [Finding(about="quarantined", state="problem", said=str(item)) for item in inventory.quarantined]
-    found += [
-        Finding(about="unavailable", state="problem", said=f"{where}: {reason}")
-        for where, reason in inventory.unavailable
-        if "::" in where
-    ]
-    found += [Finding(about="shadowed", state="note", said=str(item)) for item in inventory.shadowed]
-    found += [Finding(about="hidden", state="note", said=str(item)) for item in inventory.duplicates]
-    found += [Finding(about="note", state="note", said=note) for note in inventory.notes]
-    found += [
-        Finding(about="note", state="note", said=f"{row.spec.qualified}: {note}")
-        for row in inventory.rows
-        for note in row.spec.notes
-    ]
-    return found
-
-
 # ---------------------------------------------------------------------- what is in force
 
 
@@ -175,7 +121,7 @@ def _limits(runtime: SyncRuntime) -> list[Finding]:
     return [Finding(about="limits", state="ok", said=", ".join(f"{name} {value:,}" for name, value in held.items()))]
 
 
-def _places(runtime: SyncRuntime | None) -> list[Finding]:
+def _places(cli: Cli, runtime: SyncRuntime | None) -> list[Finding]:
     """The workspace, and where tools run (WSP-04)."""
     from ..workspace import per_thread_cwd
     from ..workspace.confine import confinement
@@ -183,6 +129,9 @@ def _places(runtime: SyncRuntime | None) -> list[Finding]:
     found: list[Finding] = []
     if runtime is not None:
         root = runtime.workspace.root
+        if cli.is_wide(runtime.settings.config):
+            do = "choose another with --workspace DIR, or `sutler init FOLDER` and work there"
+            found.append(Finding(about="workspace", state="note", said=wide_words(root), do=do))
         writable = os.access(root, os.W_OK)
         state: State = "ok" if writable else "problem"
         found.append(Finding(about="workspace", state=state, said=f"{root}{'' if writable else ' cannot be written'}"))

@@ -108,8 +108,10 @@ def problem_documents(problems: Sequence[Problem]) -> list[dict[str, Any]]:
     ]
 
 
-def shown_arguments(args: Mapping[str, Any]) -> str:
-    return one_line(", ".join(f"{name}={short(value)}" for name, value in args.items()), 120)
+def shown_arguments(args: Mapping[str, Any], *, open_ended: bool = False) -> str:
+    """The arguments in one line. open_ended: there are more, which are known only when the program runs."""
+    shown = [f"{name}={short(value)}" for name, value in args.items()]
+    return one_line(", ".join([*shown, "..."] if open_ended else shown), 120)
 
 
 def short(value: Any) -> str:

@@ -81,6 +81,11 @@ def at_each_level(spec: ToolSpec, policy: Policy) -> dict[str, Decision]:
     return {level: Policy(level=level, network=policy.network).preview(spec) for level in LEVELS}
 
 
+def grade_words(spec: ToolSpec) -> str:
+    """A grade in a list, so that a grade nobody gave explains itself."""
+    return f"undeclared {spec.grade}" if spec.grade_from == "undeclared" else str(spec.grade)
+
+
 def graded_where(spec: ToolSpec, config: Config) -> str:
     """Where a tool's grade comes from, in words."""
     match spec.grade_from:
@@ -123,3 +128,7 @@ def library_line(library: Mapping[str, Any]) -> str:
         parts.append(f"turned on by {library['load_flag']}")
     line = "; ".join(parts)
     return f"{line}: {library['description']}" if library["description"] else line
+
+
+def is_shipped(row: Row) -> bool:
+    return row.spec.origin.kind == "config" and row.spec.origin.source == "default"

@@ -135,6 +135,7 @@ def plan(
                         "tool": one.tool,
                         "source": one.source,
                         "args": one.args,
+                        "literal_args": dict(one.partly if one.args is None else one.args),
                         "in_loop": one.in_loop,
                         "decision": one.decision,
                     }
@@ -154,7 +155,7 @@ def plan(
             (
                 str(one.line),
                 f"{one.source}::{one.tool}",
-                "known when it runs" if one.args is None else shown_arguments(one.args),
+                shown_arguments(one.partly, open_ended=True) if one.args is None else shown_arguments(one.args),
                 "yes" if one.in_loop else "no",
                 one.decision,
             )

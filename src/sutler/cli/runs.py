@@ -13,11 +13,11 @@ from ..store import RunRecord, SqliteStore, StepRecord
 from .context import Cli
 from .documents import TRACE, error_document, grade_document, trace_document, trace_row
 from .exits import OK, Refused
-from .text import lasting, one_line, when
+from .text import first_line, lasting, when
 
 T = TypeVar("T")
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")]
 Status = Annotated[
     Literal["running", "waiting", "completed", "failed", "cancelled"] | None,
     typer.Option("--status", help="Only those that stand so.", show_default=False),
@@ -37,7 +37,7 @@ def list_runs(cli: Cli, limit: Limit = 20, status: Status = None, calls: Calls =
         return OK
     cli.out.table(
         ("id", "when", "status", "time", "program"),
-        [(run.run_id, when(run.started), run.status, _lasted(run), one_line(run.program, 80)) for run in runs],
+        [(run.run_id, when(run.started), run.status, _lasted(run), first_line(run.program, 80)) for run in runs],
     )
     if not runs:
         cli.out.say(f"nothing has been run here yet ({cli.store_path()})")
@@ -46,10 +46,15 @@ def list_runs(cli: Cli, limit: Limit = 20, status: Status = None, calls: Calls =
 
 def show(
     cli: Cli,
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id begins.", show_default=False)],
+    run_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The run or the call, or how its id begins.", show_default=False)
+    ],
 ) -> int:
-    """Show one run: its program, parameters, calls and output."""
+    """Show one run: its program, parameters, calls and output. Or one call that was made outside any program."""
     run = _read(cli, lambda store: _find(store, run_id), None)
+    call = _read(cli, lambda store: _find_call(store, run_id), None) if run is None else None
+    if call is not None:
+        return _show_call(cli, call)
     if run is None:
         raise Refused(f"there is no run {run_id!r} of this project; `sutler runs` lists them")
     steps = [entry_of(step) for step in run.steps]
@@ -125,15 +130,45 @@ def _find(store: SqliteStore, run_id: str) -> RunRecord | None:
     return store.run(likely[0]) if likely else None
 
 
+def _find_call(store: SqliteStore, key: str) -> StepRecord | None:
+    """The single call of an id, or the only one whose id begins so."""
+    found = [step for step in store.direct(sys.maxsize) if key and step.key.startswith(key)]
+    if len(found) > 1:
+        raise Refused(f"{len(found)} calls begin with {key!r}: {', '.join(step.key for step in found[:5])}")
+    return found[0] if found else None
+
+
+def _show_call(cli: Cli, step: StepRecord) -> int:
+    entry = entry_of(step)
+    out = cli.out
+    if out.as_json:
+        out.document(_call_document(step))
+        return OK
+    out.line(f"{step.key}  {when(step.at)}  {lasting(step.duration)}")
+    out.line(f"{step.source}::{step.tool}" if step.source else step.tool)
+    parts = [("Arguments", dict(step.args)), ("Printed", step.stdout or None), ("Output", step.result)]
+    for title, value in parts:
+        if value is not None:
+            out.line()
+            out.line(title)
+            out.value(value)
+    if not entry.success:
+        out.line()
+        out.line(f"Error: {entry.kind}: {entry.error}")
+    return OK
+
+
+def _call_document(step: StepRecord) -> dict[str, Any]:
+    return {"id": step.key, **trace_document(entry_of(step)), "at": step.at, "state": step.state}
+
+
 def _list_calls(cli: Cli, steps: list[StepRecord]) -> int:
     if cli.out.as_json:
-        cli.out.document(
-            {"calls": [{**trace_document(entry_of(step)), "at": step.at, "state": step.state} for step in steps]}
-        )
+        cli.out.document({"calls": [_call_document(step) for step in steps]})
         return OK
     cli.out.table(
-        ("when", *TRACE[2:]),
-        [(when(step.at), *trace_row(entry_of(step))[2:]) for step in steps],
+        ("id", "when", *TRACE[2:]),
+        [(step.key, when(step.at), *trace_row(entry_of(step))[2:]) for step in steps],
     )
     if not steps:
         cli.out.say(f"no tool has been called here yet ({cli.store_path()})")

@@ -36,6 +36,12 @@ def one_line(text: str, most: int = 0) -> str:
     return flat if not most or len(flat) <= most else f"{flat[: most - 3]}..."
 
 
+def first_line(text: str, most: int) -> str:
+    """The first line that is not blank, cut to `most` characters; `...` says that more follow."""
+    first, _, rest = text.strip().partition("\n")
+    return one_line(first, most) + (" ..." if rest else "")
+
+
 def summary(text: str) -> str:
     """The first paragraph of a description, in one line."""
     return one_line(text.strip().partition("\n\n")[0])

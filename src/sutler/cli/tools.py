@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..ranking import ranked
+from ..ranking import best, ranked
 from ..schema.stubs import signature
 from .context import Cli
 from .exits import OK
-from .find import at_each_level, find, graded_where, library_line, library_of, row_of_policy, troubles
+from .find import (
+    at_each_level,
+    find,
+    grade_words,
+    graded_where,
+    is_shipped,
+    library_line,
+    library_of,
+    row_of_policy,
+    troubles,
+)
 from .text import columns, count, summary
 
 if TYPE_CHECKING:
@@ -25,7 +35,7 @@ def list_tools(cli: Cli, everything: All = False) -> int:
     """List the tools: name, source, grade, whether a call asks first, and what it does."""
     runtime = cli.open()
     inventory = runtime.inventory()
-    rows = inventory.rows if everything else tuple(inventory.tools.values())
+    rows = sorted(inventory.rows if everything else inventory.tools.values(), key=is_shipped)  # stable: own ones first
     if cli.out.as_json:
         cli.out.document(
             {"tools": [_brief(row, runtime.settings.policy.preview(row.spec)) for row in rows], **_beside(inventory)}
@@ -38,7 +48,7 @@ def list_tools(cli: Cli, everything: All = False) -> int:
             (
                 row.spec.name if inventory.tools.get(row.spec.name) is row else row.spec.qualified,
                 row.spec.origin.source,
-                str(row.spec.grade),
+                grade_words(row.spec),
                 policy.preview(row.spec).outcome,
                 summary(row.spec.description),
             )
@@ -78,7 +88,7 @@ def show(cli: Cli, name: Name) -> int:
     facts = [
         ("name", spec.qualified),
         ("in programs", f"{row.program_name}, {row.qualified_program_name}"),
-        ("grade", f"{spec.grade}, {graded}"),
+        ("grade", graded if spec.grade_from == "undeclared" else f"{spec.grade}, {graded}"),
         ("a call", f"{decision.outcome} ({decision.reason or decision.by})"),
         ("origin", f"{spec.origin.kind}, {spec.origin.where}" if spec.origin.where else spec.origin.kind),
         ("precedence", f"{spec.origin.precedence:g}"),
@@ -117,7 +127,7 @@ def search(
 ) -> int:
     """Find tools by words in their names, parameters and descriptions; the best match first."""
     runtime = cli.open()
-    found = ranked(runtime.inventory().tools.values(), words)
+    found, left = best(ranked(runtime.inventory().tools.values(), words))
     if cli.out.as_json:
         policy = runtime.settings.policy
         cli.out.document({"tools": [{"score": score, **_brief(row, policy.preview(row.spec))} for score, row in found]})
@@ -128,6 +138,8 @@ def search(
     )
     if not found:
         cli.out.say(f"no tool has to do with {' '.join(words)!r}")
+    if left:
+        cli.out.say(f"and {left} weaker {'match' if left == 1 else 'matches'}")
     return OK
 
 

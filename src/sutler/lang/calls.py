@@ -44,8 +44,8 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-def bind(node: ast.Call, tool: ToolSig, source: Source, report: Report) -> dict[str, Any] | None:
-    """Report what is wrong with the arguments of one call; the arguments by parameter name when all are literal."""
+def bind(node: ast.Call, tool: ToolSig, source: Source, report: Report) -> tuple[dict[str, Any], bool]:
+    """Report what is wrong with the arguments of one call; the literal ones by parameter name, and whether all are."""
     given: dict[str, ast.expr] = {}
     loose = any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
 
@@ -98,9 +98,8 @@ def bind(node: ast.Call, tool: ToolSig, source: Source, report: Report) -> dict[
             misfit = _misfit(known, params[name])
             if misfit:
                 wrong(value, f"{tool.name}: {params[name].spelling} wants {misfit}, and {_show(known)} is given")
-    if loose or any(value is NOT_LITERAL for value in values.values()):
-        return None
-    return values
+    literals = {name: value for name, value in values.items() if value is not NOT_LITERAL}
+    return literals, not loose and len(literals) == len(values)
 
 
 def _count(number: int) -> str:

@@ -207,11 +207,13 @@ class _Check:
 
     def site(self, use: Use, call: ast.Call, repeated: set[str]) -> CallSite:
         around = use.around
+        args, whole = bind(call, self.signature(use.name), self.source, self.report)
         return CallSite(
             tool=use.name,
             line=use.node.lineno,
             column=self.source.column(use.node),
-            args=bind(call, self.signature(use.name), self.source, self.report),
+            args=args if whole else None,
+            partly={} if whole else args,
             in_loop=around.loop or around.lambda_ is not None or any(one.name in repeated for one in around.functions),
         )
 

@@ -85,7 +85,7 @@ class Problem:
 class CallSite:
     """One place in a program that calls a tool.
 
-    args: by parameter name when every argument is literal, else None.
+    args: by parameter name when every argument is literal, else None. partly: then those that are literal.
     in_loop: whether the place may be reached more than once; never false when it may.
     """
 
@@ -94,6 +94,7 @@ class CallSite:
     column: int
     args: dict[str, Any] | None
     in_loop: bool
+    partly: dict[str, Any] = field(default_factory=lambda: dict[str, Any]())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,18 +58,26 @@ def first_paragraph(doc: str, names: Collection[str] = ()) -> str:
 
 def parameter_texts(doc: str, names: Collection[str]) -> dict[str, str]:
     """The description of each parameter in `names` that a cleaned docstring describes, on one line each."""
+    return read_parameters(doc, names)[0]
+
+
+def read_parameters(doc: str, names: Collection[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The same, and what else its sections of parameters describe: names that no parameter has."""
     if not doc or not names:
-        return {}
+        return {}, ()
     found: dict[str, str] = {}
+    strangers: dict[str, None] = {}
     for style in _styles(doc):
         for name, text in _sections(doc, style):
             name = name.lstrip("*")
-            if name in names and text:
+            if name not in names:
+                strangers[name] = None
+            elif text:
                 found.setdefault(name, text)
     for name, text in _plain_lines(doc, names):
         if text:
             found.setdefault(name, text)
-    return found
+    return found, tuple(name for name in strangers if name.isidentifier())
 
 
 def _styles(doc: str) -> Iterator[Style]:

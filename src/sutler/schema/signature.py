@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..closest import closest
 from .decorator import Declared
-from .docstrings import clean, first_paragraph, parameter_texts
+from .docstrings import clean, first_paragraph, read_parameters
 from .emit import Emitter
 from .shapes import Default, Limits, Record, Shape, Unknown, bare, limits_of, refined
 from .values import NOT_JSON, as_json
@@ -71,9 +72,9 @@ def assemble(
         hidden.add("**")
     doc = clean(docstring)
     names = [p.name for p in visible]
-    texts = parameter_texts(doc, names)
+    texts, strangers = read_parameters(doc, names)
     emitter = Emitter(p.shape for p in visible if p.shape is not None)
-    said = list(notes)
+    said = [*notes, *_strangers(strangers, parameters, texts)]
     properties: dict[str, Any] = {}
     required: list[str] = []
     untyped: set[str] = set()
@@ -104,6 +105,18 @@ def assemble(
         notes=tuple(dict.fromkeys(said)),
         declared=declared,
     )
+
+
+def _strangers(names: Sequence[str], parameters: Sequence[Parameter], texts: Mapping[str, str]) -> Iterator[str]:
+    """What a docstring describes as a parameter and is none: most often one that was misspelled or renamed."""
+    if any(p.kind == "var_keyword" for p in parameters):
+        return  # any name may be meant
+    known = {p.name for p in parameters}
+    for name in names:
+        if name not in known:
+            near = closest(name, known - texts.keys() - HOST_PARAMETERS)
+            meant = f"; did you mean {near}?" if near else ""
+            yield f"the docstring describes {name}, which is no parameter{meant}"
 
 
 def with_field(shape: Shape | None, limits: Limits) -> Shape:

@@ -115,7 +115,7 @@ class Programs:
 
     def _search(self, query: str, limit: int = 10) -> Wire:
         rows = self._rows()
-        found = [row for _, row in ranked(rows, query.split())] if query.split() else rows
+        found = [row for _, _, row in ranked(rows, query.split())] if query.split() else rows
         shown = found[: max(1, min(limit, _MOST_FOUND))]
         tools = [
             {

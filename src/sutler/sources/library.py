@@ -129,6 +129,12 @@ class LibraryToolSource:
         )
 
     @property
+    def unparsed(self) -> tuple[tuple[SyntaxProblem, int], ...]:
+        """Each file that does not parse, with how many tools it holds back."""
+        broken = [(held.scan.fallback, len(held.scan.tools)) for _, held in self._files]
+        return tuple((problem, number) for problem, number in broken if problem is not None)
+
+    @property
     def providers(self) -> tuple[tuple[Path, str], ...]:
         return tuple((file.path, name) for file, held in self._files for name in held.scan.providers)
 
@@ -314,10 +320,13 @@ class FolderSource:
 
     precedence = FOLDERS
 
-    def __init__(self, folder: Path, *, reason: str = "", notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, *, reason: str = "", notes: Sequence[str] = (), without_tools: bool = False
+    ) -> None:
         self.folder = folder
         self.reason = reason
         self.notes = tuple(notes)
+        self.without_tools = without_tools
         name = str(folder)
         self.quarantined = (Quarantined(source=name, reason=reason, where=name),) if reason else ()
 
@@ -387,7 +396,7 @@ def open_folders(
             notes.append(f"{folder}: holds no tools (a tool is a function named tool_* in a .py file of the folder)")
         sources.extend(libraries)
         if notes:
-            sources.append(FolderSource(folder, notes=notes))
+            sources.append(FolderSource(folder, notes=notes, without_tools=not libraries))
     return sources
 
 
