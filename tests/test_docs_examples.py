@@ -10,6 +10,7 @@ import inspect
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ FILE = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 
 RUN = """
 import sys
+from html import unescape
 from pathlib import Path
 page = sys.argv[1]
 sys.argv = ["example"]
@@ -89,4 +91,4 @@ def test_every_link_between_the_pages_leads_somewhere() -> None:
 def _anchors(page: Path) -> set[str]:
     """The anchors that a page's headings make."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return {re.sub(r"[^\w\- ]", "", unescape(title).lower()).replace(" ", "-") for title in titles}

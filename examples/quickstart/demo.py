@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -31,8 +32,10 @@ def revision() -> str:
 def main() -> int:
     console = Console()
     program = (HERE / "survey.py").read_text(encoding="utf-8")
+    os.environ.setdefault("DEMO_PYTHON", sys.executable)  # the MCP server runs with the Python that has its packages
     began = time.perf_counter()
     with SyncRuntime(config=HERE / "sutler.toml", harness_resolver=harness, keep=True) as rt:
+        rt.ready(30)  # until the MCP server has answered
         console.rule("Tools")
         sources: dict[str, list[str]] = {}
         for spec in rt.tools():

@@ -28,6 +28,8 @@ longest = ask(
 for row in longest:
     row["module"] = row["module"].replace(checkout + "/", "")
 
+touched = commits_per_file(checkout=checkout, suffix=".py", top=5)  # a tool of an MCP server, called as any other
+
 total = sum(row["lines"] for row in facts)
 report = [
     "# What this checkout is made of",
@@ -36,6 +38,8 @@ report = [
     markdown_table(layers),
     "## The longest functions",
     markdown_table(longest),
+    "## Changed most often",
+    markdown_table([{"file": file, "commits": commits} for file, commits in touched.items()]),
 ]
 write_file("report.md", "\n\n".join(report) + "\n")
 {"modules": len(facts), "lines": total, "layers": len(layers), "unread": unread}

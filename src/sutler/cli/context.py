@@ -119,11 +119,15 @@ class Cli:
         quiet: bool = False,
         profile: str | None = None,
         config: Config | None = None,
+        waits: bool = True,
+        every_server: bool = False,
     ) -> SyncRuntime:
         """The runtime of this command, open.
 
         runs: it will run tools. asks: the person may be asked at the terminal.
         quiet: what is withheld is said elsewhere.
+        waits: until the MCP servers that are started have answered or failed; else two seconds at most.
+        every_server: start also those whose tools are remembered; else the first call of one does.
         """
         from ..runtime import SyncRuntime
 
@@ -139,11 +143,15 @@ class Cli:
         self._asks = approval is not None
         runtime = SyncRuntime(
             **options,
+            lazy_servers=not every_server,
             confirm_handler=approval,
             on_event=self.progress.heard if self.progress is not None else None,
         )
         self._runtime = runtime
-        return runtime.open()
+        runtime.open()
+        if waits and runtime.core.servers is not None:
+            runtime.core.servers.wait_connected()
+        return runtime
 
     def options(
         self, *, quiet: bool = False, profile: str | None = None, config: Config | None = None

@@ -33,7 +33,7 @@ All = Annotated[bool, typer.Option("--all", help="Also the tools that have lost 
 
 def list_tools(cli: Cli, everything: All = False) -> int:
     """List the tools: name, source, grade, whether a call asks first, and what it does."""
-    runtime = cli.open()
+    runtime = cli.open(waits=False)
     inventory = runtime.inventory()
     rows = sorted(inventory.rows if everything else inventory.tools.values(), key=is_shipped)  # stable: own ones first
     if cli.out.as_json:
@@ -126,7 +126,7 @@ def search(
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What it should do.", show_default=False)],
 ) -> int:
     """Find tools by words in their names, parameters and descriptions; the best match first."""
-    runtime = cli.open()
+    runtime = cli.open(waits=False)
     found, left = best(ranked(runtime.inventory().tools.values(), words))
     if cli.out.as_json:
         policy = runtime.settings.policy

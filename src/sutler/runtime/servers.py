@@ -46,18 +46,25 @@ class Servers:
 
     def start(self) -> None:
         """Connects in the background; waits a moment for those whose tools are not remembered from before."""
-        unknown = [spec.id for spec in self.specs if self.manager.version(spec.id) == 0]
+        unknown = [spec.id for spec in self.specs if spec.required or self.manager.version(spec.id) == 0]
         if unknown:
             self.manager.start(*unknown)
         if not self._core.options.lazy_servers:
             self.manager.start()
         if unknown:
             self.manager.wait(FIRST_LOOK, unknown)
-        missing = self.manager.missing() if any(spec.required for spec in self.specs) else ()
-        if missing and not self.manager.wait(max(spec.connect_timeout for spec in self.specs)):
-            missing = self.manager.missing()
-        if missing and (still := self.manager.missing()):
-            raise SourceError("servers that are required cannot be had: " + "; ".join(still))
+        required = [spec.id for spec in self.specs if spec.required]
+        if required and self.manager.missing():
+            self.manager.wait(self._longest(), required)
+            if missing := self.manager.missing():
+                raise SourceError("servers that are required cannot be had: " + "; ".join(missing))
+
+    def wait_connected(self) -> bool:
+        """`wait` for as long as the slowest of them may take to connect."""
+        return self.wait(self._longest())
+
+    def _longest(self) -> float:
+        return max((spec.connect_timeout for spec in self.specs), default=0.0)
 
     def wait(self, seconds: float) -> bool:
         """Until every started server is ready or has failed."""
