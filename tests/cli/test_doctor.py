@@ -146,7 +146,7 @@ def test_a_file_that_is_not_python_is_one_problem_with_the_tools_it_holds_back(
     file = project.library("torn.py", tools + "def tool_torn(:\n    pass\n")
     done = sutler("doctor", "--json")
     assert done.code == 1
-    about = [one for one in done.json["findings"] if "torn" in one["said"] and one["state"] != "ok"]
+    about = [one for one in done.json["findings"] if "torn" in one["about"] + one["said"]]
     assert [(one["about"], one["state"]) for one in about] == [("source torn", "problem")]
     assert about[0]["said"].startswith(f"{file}:37: invalid syntax: the file is not Python, so its ")
     assert "tools cannot be called" in about[0]["said"]

@@ -38,7 +38,8 @@ def _sources(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
     for name, source in runtime.core.toolbox.sources():
         library = library_document(getattr(source, "info", None))
         about = f"source {name}"
-        found += [_unparsed(about, problem, number) for problem, number in getattr(source, "unparsed", ())]
+        unparsed = getattr(source, "unparsed", ())
+        found += [_unparsed(about, problem, number) for problem, number in unparsed]
         if name in reasons:
             off = library is not None and library["load_flag"]
             shown = f"{library_line(library)}; " if library is not None else ""
@@ -46,6 +47,8 @@ def _sources(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
             found.append(Finding(about=about, state=state, said=f"{shown}unavailable: {reasons[name]}"))
         elif name in broken and not tools[name]:
             continue  # said in full with what is quarantined
+        elif unparsed and tools[name] <= sum(number for _, number in unparsed):
+            continue  # none of its tools works
         elif tools[name] or library is not None:
             shown = f"; {library_line(library)} ({library['directory']})" if library is not None else ""
             found.append(Finding(about=about, state="ok", said=f"{count(tools[name], 'tool')}{shown}"))
