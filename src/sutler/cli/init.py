@@ -34,6 +34,10 @@ level = "safe"                      # strict: every call asks; safe: what is dec
 # call_seconds = 60                 # one call
 # wall_seconds = 300                # one program, all its calls included
 
+# [mcp_servers.files]               # an MCP server; `sutler import` takes over those of other hosts
+# command = "npx"
+# args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
+
 # [[tools]]                         # a function of any module here, or of an installed one
 # name = "word_lengths"
 # description = "How long each word of a text is."
