@@ -56,6 +56,14 @@ def test_a_server_whose_tools_are_remembered_is_started_by_a_call_alone(project:
 
 
 @pytest.mark.requirement("MCP-03")
+def test_a_list_waits_two_seconds_and_longer_when_told(project: Project, sutler: Sutler) -> None:
+    slow = f"import os, sys, time; time.sleep(3); os.execv(sys.executable, [sys.executable, {str(FAULTS)!r}, 'ok'])"
+    _servers(project, s=[sys.executable, "-c", slow])
+    assert not [tool for tool in sutler("tools", "--json").json["tools"] if tool["source"] == "s"]
+    assert [tool for tool in sutler("tools", "--wait-servers", "--json").json["tools"] if tool["source"] == "s"]
+
+
+@pytest.mark.requirement("MCP-03")
 def test_a_call_waits_for_a_server_that_was_never_seen(project: Project, sutler: Sutler) -> None:
     slow = f"import os, sys, time; time.sleep(2.5); os.execv(sys.executable, [sys.executable, {str(FAULTS)!r}, 'ok'])"
     _servers(project, s=[sys.executable, "-c", slow])

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import call, doctor, importing, init, install, program, runs, serve, tools, trusting
+from . import call, doctor, importing, init, install, login, program, runs, serve, tools, trusting
 from .context import Cli, Given
 from .help import PlainCommand
 from .report import report
@@ -266,6 +266,13 @@ _add(
     importing.import_,
     "Take over the MCP servers that other hosts have.",
     "  sutler import\n  sutler import cursor vscode --write\n  sutler import ~/mcp.json --write --copy",
+)
+_add(
+    app,
+    "login",
+    login.login,
+    "Log in at an MCP server, with a browser.",
+    "  sutler login docs\n  sutler login docs --no-browser\n  sutler login docs --forget",
 )
 _add(
     app,

@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool, by any of its names.", show_default=False)]
 All = Annotated[bool, typer.Option("--all", help="Also the tools that have lost their bare name to another.")]
+Wait = Annotated[
+    bool, typer.Option("--wait-servers", help="Wait up to 15 s for MCP servers that were never reached; else 2 s.")
+]
 
 
-def list_tools(cli: Cli, everything: All = False) -> int:
+def list_tools(cli: Cli, everything: All = False, wait_servers: Wait = False) -> int:
     """List the tools: name, source, grade, whether a call asks first, and what it does."""
-    runtime = cli.open(waits=False)
+    runtime = cli.open(waits=wait_servers)
     inventory = runtime.inventory()
     rows = sorted(inventory.rows if everything else inventory.tools.values(), key=is_shipped)  # stable: own ones first
     if cli.out.as_json:
@@ -124,9 +127,10 @@ def show(cli: Cli, name: Name) -> int:
 def search(
     cli: Cli,
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What it should do.", show_default=False)],
+    wait_servers: Wait = False,
 ) -> int:
     """Find tools by words in their names, parameters and descriptions; the best match first."""
-    runtime = cli.open(waits=False)
+    runtime = cli.open(waits=wait_servers)
     found, left = best(ranked(runtime.inventory().tools.values(), words))
     if cli.out.as_json:
         policy = runtime.settings.policy

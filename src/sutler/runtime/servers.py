@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceError
 from ..mcp.host_configs import HostFile, Surroundings, read_host_files
+from ..mcp.logins import Logins
 from ..mcp.manager import ServerManager
 from ..mcp.source import McpToolSource
 from ..policy.trust import TrustStore
@@ -18,6 +19,7 @@ from .elicitation import ask_person
 if TYPE_CHECKING:
     from .core import Core
 
+PATIENCE = 15.0  # seconds
 FIRST_LOOK = 2.0  # seconds that an opening runtime waits for servers it has never seen (MCP-03)
 
 
@@ -41,6 +43,7 @@ class Servers:
             on_change=self._changed,
             on_notification=self._notified,
             ask=partial(ask_person, core, None),
+            auth=_auth,
         )
         self.sources = tuple(McpToolSource(self.manager, spec) for spec in specs)
 
@@ -60,8 +63,8 @@ class Servers:
                 raise SourceError("servers that are required cannot be had: " + "; ".join(missing))
 
     def wait_connected(self) -> bool:
-        """`wait` for as long as the slowest of them may take to connect."""
-        return self.wait(self._longest())
+        """`wait` for as long as a command waits at the most (MCP-03)."""
+        return self.wait(PATIENCE)
 
     def _longest(self) -> float:
         return max((spec.connect_timeout for spec in self.specs), default=0.0)
@@ -86,3 +89,13 @@ class Servers:
     @property
     def loop(self) -> Any:
         return self.manager.portal.loop
+
+
+def _auth(spec: ServerSpec) -> Any:
+    """The login that is kept for a server, if there is one and its config says nothing else (MCP-01)."""
+    logins = Logins()
+    if any(name.lower() == "authorization" for name in spec.headers) or not logins.has(spec.url):
+        return None
+    from ..mcp.oauth import provider
+
+    return provider(spec, logins)
