@@ -185,7 +185,8 @@ class Pipeline:
             arguments = self._core.injected(ticket, is_async=True)
             if tool.place == "portal":
                 remote: Any = tool.resolve()
-                heard = partial(self._core.progress_of_server, ticket)
+                hears = self._core.on_event is not None  # unheard, a server need not tell
+                heard = partial(self._core.progress_of_server, ticket) if hears else None
                 value = await remote.run(
                     arguments, progress=heard, ask=_in_context(partial(ask_person, self._core, ticket))
                 )

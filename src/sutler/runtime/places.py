@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -95,7 +97,8 @@ class Places:
         return tool.place in ("thread", "worker") and threads.current()
 
     def start_async(self, ticket: Ticket, loop: asyncio.AbstractEventLoop) -> Future[Any]:
-        return asyncio.run_coroutine_threadsafe(self._core.pipeline.perform_async(ticket), loop)
+        work = self._core.pipeline.perform_async(ticket)
+        return _start_here(work, loop) if running_loop() is loop else asyncio.run_coroutine_threadsafe(work, loop)
 
     def await_for(self, ticket: Ticket, value: Awaitable[T]) -> T:
         """Waits, on a tool's own thread, for something awaitable that a sync tool gave; no longer than the call."""
@@ -164,14 +167,55 @@ async def wait_async(ticket: Ticket, future: Future[T]) -> T:
     """The same without holding the loop."""
     deadline = ticket.deadline
     assert deadline is not None
-    wrapped = asyncio.wrap_future(future)
-    while True:
-        done, _ = await asyncio.wait({wrapped}, timeout=min(deadline.remaining(), 3600.0))
-        if done:
-            return _outcome(future)
-        if deadline.remaining() <= 0:
-            wrapped.cancel()
-            raise late(ticket)
+    loop = asyncio.get_running_loop()
+    news = asyncio.Event()
+    future.add_done_callback(lambda _: _on(loop, news.set))
+    while not future.done() and (left := deadline.remaining()) > 0:
+        timer = loop.call_later(min(left, 3600.0), news.set)  # by then the deadline may have moved
+        try:
+            await news.wait()
+        finally:
+            timer.cancel()
+        news.clear()
+    if future.done():
+        return _outcome(future)
+    future.cancel()
+    raise late(ticket)
+
+
+def _start_here(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:
+    """run_coroutine_threadsafe for the loop's own thread, without the cost of waking a loop that is awake."""
+    future: Future[T] = Future()
+    task = loop.create_task(work)
+    task.add_done_callback(partial(_hand_on, future))
+    future.add_done_callback(partial(_end_too, loop, task))
+    return future
+
+
+def _hand_on(future: Future[T], task: asyncio.Task[T]) -> None:
+    if task.cancelled():
+        future.cancel()
+    if not future.set_running_or_notify_cancel():
+        return
+    error = task.exception()
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(task.result())
+
+
+def _end_too(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any], future: Future[Any]) -> None:
+    if future.cancelled():
+        _on(loop, task.cancel)
+
+
+def _on(loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
+    """On the loop: at once where this is its own thread. A loop that has ended has nobody left who waits."""
+    if running_loop() is loop:
+        act()
+        return
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(act)
 
 
 def late(ticket: Ticket) -> ToolCallError:
