@@ -119,3 +119,20 @@ class RemoteResult:
     is_error: bool = False
     meta: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteError:
+    """An error of the protocol that a server answered with, as the wire has it, for a face that passes it on."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRequired:
+    """What tools/call answered when the server asks first (2026-07-28): its questions by key, and its own state."""
+
+    requests: Mapping[str, Any]
+    state: str | None = None

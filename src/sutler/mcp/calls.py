@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
-from ..servers import RemoteResult
+from ..servers import InputRequired, RemoteError, RemoteResult
+from .relay import relay
 from .server_task import ServerTask
 
 if TYPE_CHECKING:
@@ -39,30 +40,61 @@ async def call(
     try:
         async with limit:
             notes: list[str] = []
-            for attempt in range(1, _TRIES + 1):
+            client = relay.get()
+            responses, state = client.responses if client is not None else None, None
+            attempt = 0
+            while attempt < _TRIES:
+                attempt += 1
                 doing = "the server is not ready" + (f" ({task.reason})" if task.reason else "")
                 session = await task.session()
                 doing = f"all {spec.concurrency} places of the server were taken"
                 async with task.slots:
                     doing = "no answer"
                     from .link import Exchange
-                    from .session import Lost
+                    from .session import Lost, unhurried
 
                     exchange = Exchange(
-                        method="tools/call", tool=tool, progress=progress, ask=ask, deadline=limit, notes=[*notes]
+                        method="tools/call",
+                        tool=tool,
+                        progress=progress,
+                        ask=ask,
+                        relay=client if client is not None and client.modern and session.era == "modern" else None,
+                        deadline=limit,
+                        notes=[*notes],
                     )
                     try:
-                        return await session.call(tool, arguments, exchange)
+                        answer = await session.call(tool, arguments, exchange, responses=responses, state=state)
                     except Lost as lost:
                         await _again(task, lost, tool, attempt)
                         notes.append(f"it was asked again: {task.words(str(lost))}")
+                        continue
                     except ToolUnavailable as error:
                         raise ToolUnavailable(task.words(f"{spec.id}: {error}"), retryable=error.retryable) from None
                     except ToolError as error:
-                        raise ToolError(task.words(str(error)), output=error.output, notes=exchange.notes) from None
+                        raise ToolError(
+                            task.words(str(error)),
+                            output=error.output,
+                            notes=exchange.notes,
+                            wire=_masked(task, error.wire),
+                        ) from None
+                if not isinstance(answer, InputRequired):
+                    return answer
+                attempt = 0
+                # outside of its place, which others can have while a person thinks
+                asked = {"server": spec.id, "tool": tool, "input_requests": answer.requests}
+                given = await unhurried(ask, asked, exchange) if ask is not None else None
+                if given is None:
+                    raise ToolError("the server asks for input, and the client gave none", notes=exchange.notes)
+                responses, state = given["input_responses"], answer.state
     except TimeoutError:
         raise ToolTimeout(task.words(f"{name}: {doing} within {seconds:g} s"), retryable=True) from None
     raise AssertionError("unreachable")
+
+
+def _masked(task: ServerTask, wire: Any) -> Any:
+    if not isinstance(wire, RemoteError):
+        return wire
+    return RemoteError(code=wire.code, message=task.words(wire.message), data=task.masked(wire.data))
 
 
 async def _again(task: ServerTask, lost: Lost, tool: str, attempt: int) -> None:

@@ -27,6 +27,7 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from .relay import Relay
 from .states import take_notes
 from .stdio import Junk, TooLong
 
@@ -84,7 +85,7 @@ class Exchange:
     """One request of ours and what came of it, MRTR rounds included. Found by context, and by id once it has one.
 
     sent: some of it may have reached the server. raw: the answer as it came. error: an error of the peer's own making,
-    None for one that was made on this side.
+    None for one that was made on this side. relay: the modern client that the server's questions go to as they come.
     """
 
     method: str
@@ -95,6 +96,7 @@ class Exchange:
     failure: HttpFailure | None = None
     progress: Callable[..., Any] | None = None
     ask: Callable[[dict[str, Any]], Any] | None = None
+    relay: Relay | None = None
     deadline: asyncio.Timeout | None = None
     asking: int = 0
     left: float = 0.0
@@ -144,6 +146,9 @@ class Link:
         if exchange is not None:
             exchange.ids.append(message.id)
             exchange.error = exchange.failure = None  # of the request before it
+            if exchange.relay is not None and message.method == "tools/call" and message.params is not None:
+                meta: dict[str, Any] = message.params.setdefault("_meta", {})
+                meta[types.CLIENT_CAPABILITIES_META_KEY] = dict(exchange.relay.capabilities)
         if message.method == "server/discover" and self._probe is not None:
             loop = asyncio.get_running_loop()
             self._silence = loop.call_later(self._probe, self._answer_discover, message.id)
@@ -251,8 +256,8 @@ class Link:
             if exchange is not None and exchange.method == method:
                 exchange.raw = result
             shown = _listing_for_session(result)
-        elif method == "tools/call" and exchange is not None and result.get("resultType") != "input_required":
-            exchange.raw = result
+        elif method == "tools/call" and exchange is not None and (exchange.relay or not _asks(result)):
+            exchange.raw = result  # a question that is to be relayed too: the SDK would ask by itself
             shown = _STAND_IN
         self._push(types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=request, result=dict(shown)))
 
@@ -324,6 +329,10 @@ class Link:
             self._silence.cancel()
         self._in.close()
         self.reader.close()
+
+
+def _asks(result: Mapping[str, Any]) -> bool:
+    return result.get("resultType") == "input_required"
 
 
 def _listing_for_session(result: Mapping[str, Any]) -> dict[str, Any]:

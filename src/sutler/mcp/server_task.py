@@ -437,7 +437,10 @@ class ServerTask:
 
     def words(self, text: str) -> str:
         """A text without the secrets of the config."""
-        return str(self._masker.value(text))
+        return str(self.masked(text))
+
+    def masked(self, value: Any) -> Any:
+        return self._masker.value(value)
 
 
 def _explained(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:

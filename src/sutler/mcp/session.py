@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import mcp_types as types
 from mcp.client import ClientRequestContext
+from mcp.client.auth import OAuthFlowError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
@@ -22,7 +23,7 @@ from pydantic import ValidationError
 from mcp import Client
 
 from ..errors import ToolCallError, ToolError, ToolUnavailable
-from ..servers import RemoteResult, ServerSpec
+from ..servers import InputRequired, RemoteError, RemoteResult, ServerSpec
 from .http import over_http
 from .link import Exchange, HttpFailure, Link, current, header_fault
 from .listing import Listing, read_all
@@ -128,14 +129,23 @@ class Session:
 
     # ------------------------------------------------------------------ calls
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], exchange: Exchange) -> RemoteResult:
-        """One call. Lost when there is no answer; a ToolCallError when the server refused; as it came otherwise."""
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], exchange: Exchange, *, responses: Any = None, state: Any = None
+    ) -> RemoteResult | InputRequired:
+        """One call. Lost when there is no answer; a ToolCallError when the server refused; as it came otherwise.
+
+        responses, state: of an InputRequired before, which only a relayed exchange gets.
+        """
         if not self.usable:
             raise await self._ended(exchange)
         token = current.set(exchange)
         try:
             await self.client.call_tool(
-                tool, dict(arguments), progress_callback=_progress(exchange) if exchange.progress else None
+                tool,
+                dict(arguments),
+                progress_callback=_progress(exchange) if exchange.progress else None,
+                input_responses=responses,
+                request_state=state,
             )
         except MCPError as error:
             raise await self._failed(error, exchange) from None
@@ -149,7 +159,10 @@ class Session:
         finally:
             current.reset(token)
             self.link.forget(exchange)
-        return to_result(exchange.raw or {}, exchange.notes)
+        raw = exchange.raw or {}
+        if raw.get("resultType") == "input_required":
+            return InputRequired(requests=raw.get("inputRequests") or {}, state=raw.get("requestState"))
+        return to_result(raw, exchange.notes)
 
     async def _failed(self, error: MCPError, exchange: Exchange) -> Exception:
         if exchange.failure is not None:
@@ -214,7 +227,7 @@ class Session:
         else:
             request["schema"] = params.requested_schema
         try:
-            answer = await _unhurried(ask, request, exchange)
+            answer = await unhurried(ask, request, exchange)
             if answer is None:
                 return types.ElicitResult(action="decline")
             return types.ElicitResult(action="accept", content=None if "url" in request else answer)
@@ -231,7 +244,7 @@ class Session:
             take_notes(self.link.notes, [note])
 
 
-async def _unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
+async def unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
     """Ask, with the call's clock stopped: a person's time counts toward no limit."""
     limit = exchange.deadline if exchange is not None else None
     if exchange is None or limit is None:
@@ -329,6 +342,8 @@ def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -
     if failure is not None:
         return str(failure), False
     cause = root(error)
+    if isinstance(cause, OAuthFlowError):  # what was kept is no longer accepted, and cannot be refreshed
+        return f"the login at it has ended; run `sutler login {spec.id}`", True
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {spec.connect_timeout:g} s", False
     if isinstance(cause, MCPError):
@@ -365,7 +380,8 @@ def _refused(error: types.ErrorData) -> ToolError:
         asked: Any = cast("dict[str, Any]", data).get("elicitations") or []
         urls = [str(one.get("url")) for one in cast("list[dict[str, Any]]", asked)]
         said += f"; open {', '.join(urls)} first"
-    return ToolError(said, output=data)
+    wire = RemoteError(code=error.code, message=error.message, data=data)
+    return ToolError(said, output=data, wire=wire)
 
 
 def _progress(exchange: Exchange) -> ProgressFnT:

@@ -63,8 +63,8 @@ async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStream
 
     async def send(item: SessionMessage) -> None:
         message = item.message
-        text = message.model_dump_json(by_alias=True, exclude_unset=True, ensure_ascii=True)
         exchange = link.outgoing(message)
+        text = message.model_dump_json(by_alias=True, exclude_unset=True, ensure_ascii=True)
         if exchange is not None:
             exchange.sent = True
         child.stdin.write(text.encode("ascii") + b"\n")

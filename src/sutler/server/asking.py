@@ -22,6 +22,8 @@ from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from ..mcp.relay import Relay
+
 Context = ServerRequestContext[Any, Any]
 Wire = dict[str, Any]
 Mode = Literal["form", "url"]
@@ -29,6 +31,7 @@ Action = Literal["accept", "decline", "cancel", "unasked"]
 
 current: ContextVar[Exchange | None] = ContextVar("sutler_exchange", default=None)
 
+KEY: Final = "question"  # of a form of ours
 _BACKLOG: Final = 64  # progress that is waiting to be sent; more of it would only be late
 _STEP: Final = 1e-6
 
@@ -44,9 +47,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A form that waits for the person, in the modern era."""
+    """What waits for the client in the modern era, by key: a form of ours, or the questions of a server as they came.
 
-    request: ElicitRequest
+    relayed: the client's answers are the reply's values, as they come.
+    """
+
+    requests: Mapping[str, Any]
+    relayed: bool = False
     reply: asyncio.Future[Reply]
 
 
@@ -74,6 +81,13 @@ class Exchange:
     @property
     def modern(self) -> bool:
         return self._context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    def as_relay(self) -> Relay:
+        """The client, for the sessions with upstream servers."""
+        params: Any = self._context.params or {}
+        declared = self._context.session.client_capabilities
+        has = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared is not None else {}
+        return Relay(modern=self.modern, capabilities=has, responses=params.get("inputResponses"))
 
     async def turn(self, context: Context) -> Wire | Question:
         """Serves one request of the client until there is a result, or a question that the client must answer first.
@@ -143,9 +157,16 @@ class Exchange:
         async with self._asking:
             if not self.modern:
                 return await self._push(params)
-            question = Question(request=ElicitRequest(params=params), reply=self._loop.create_future())
-            self._inbox.put_nowait(question)
-            return await question.reply
+            return await self._put(Question(requests={KEY: _form(params)}, reply=self._loop.create_future()))
+
+    async def relay(self, requests: Mapping[str, Any]) -> Reply:
+        """Puts a modern server's own questions before a modern client."""
+        async with self._asking:
+            return await self._put(Question(requests=requests, relayed=True, reply=self._loop.create_future()))
+
+    async def _put(self, question: Question) -> Reply:
+        self._inbox.put_nowait(question)
+        return await question.reply
 
     async def _push(self, params: ElicitRequestParams) -> Reply:
         session, request = self._context.session, self._context.request_id
@@ -159,6 +180,10 @@ class Exchange:
         except (MCPError, ValidationError) as error:
             return Reply(action="unasked", why=f"the MCP client could not ask its user: {error}")
         return reply_of(result)
+
+
+def _form(params: ElicitRequestParams) -> Wire:
+    return ElicitRequest(params=params).model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def reply_of(result: ElicitResult) -> Reply:

@@ -30,6 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from .. import __version__
 from ..errors import ClosedError, ToolNotFound
 from ..inventory import Inventory, Row
+from ..mcp.relay import relay
 from ..runtime import Event, Runtime
 from .asking import Context, Exchange, Question, Wire, current
 from .listing import Listed, Listing, make_listing
@@ -262,6 +263,7 @@ class Face:
         if tool.row is None:
             assert self._programs is not None
             return await self._programs.call(tool.name, arguments)
+        relay.set(exchange.as_relay())
         result = await self._runtime.call(tool.row.spec.qualified, arguments)
         return of_call(result, tool.contracts[exchange.modern], modern=exchange.modern)
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from mcp.shared.exceptions import MCPError
+
 from ..results import bounded
-from ..servers import RemoteResult
+from ..servers import RemoteError, RemoteResult
 from ..spec import ToolResult
 from .contract import OutputContract
 from .strict import strict, strict_text
@@ -21,8 +23,10 @@ _PRINTED: Final = 20_000  # characters of what a tool printed
 
 
 def of_call(result: ToolResult, contract: OutputContract, *, modern: bool) -> Wire:
-    """A CallToolResult as the wire has it."""
+    """A CallToolResult as the wire has it. MCPError for what a server refused with an error of the protocol."""
     wire = cast("object", result.wire)
+    if isinstance(wire, RemoteError):
+        raise MCPError(code=wire.code, message=wire.message, data=wire.data)
     if isinstance(wire, RemoteResult):
         answer = _as_it_came(wire, contract, modern=modern)
     elif result.error is None:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, ElicitResult, InputRequiredResult
+from mcp_types import INVALID_PARAMS, CallToolRequestParams, ElicitResult
 
-from .asking import Exchange, Question, Reply, reply_of
+from .asking import KEY, Exchange, Question, Reply, Wire, reply_of
 
 WAIT: Final = 600.0  # seconds that a call waits for the client to come back
 MOST: Final = 256  # calls that wait at one time
-_KEY: Final = "question"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +32,14 @@ class Parked:
     def __init__(self) -> None:
         self._waiting: dict[str, _Waiting] = {}
 
-    def put(self, exchange: Exchange, question: Question, params: CallToolRequestParams) -> InputRequiredResult:
+    def put(self, exchange: Exchange, question: Question, params: CallToolRequestParams) -> Wire:
         """What the client is answered with. The oldest call is given up when too many wait."""
         if len(self._waiting) >= MOST:
             self._give_up(next(iter(self._waiting)))
         key = secrets.token_urlsafe(24)
         timer = asyncio.get_running_loop().call_later(WAIT, self._give_up, key)
         self._waiting[key] = _Waiting(exchange=exchange, question=question, request=_told(params), timer=timer)
-        return InputRequiredResult(input_requests={_KEY: question.request}, request_state=key)
+        return {"resultType": "input_required", "inputRequests": dict(question.requests), "requestState": key}
 
     def take(self, params: CallToolRequestParams) -> Exchange:
         """The call that the client comes back to, with its answer given. MCPError for a key that is none."""
@@ -50,7 +49,7 @@ class Parked:
         del self._waiting[params.request_state or ""]
         waiting.timer.cancel()
         if not waiting.question.reply.done():
-            waiting.question.reply.set_result(_reply(params.input_responses or {}))
+            waiting.question.reply.set_result(_reply(waiting.question, params.input_responses or {}))
         return waiting.exchange
 
     def close(self) -> None:
@@ -64,8 +63,10 @@ class Parked:
             waiting.exchange.task.cancel()
 
 
-def _reply(responses: Mapping[str, Any]) -> Reply:
-    response = responses.get(_KEY)
+def _reply(question: Question, responses: Mapping[str, Any]) -> Reply:
+    if question.relayed:
+        return Reply(action="accept", values=responses)
+    response = responses.get(KEY)
     if isinstance(response, ElicitResult):
         return reply_of(response)
     return Reply(action="unasked", why="the MCP client came back without an answer")

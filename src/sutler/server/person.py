@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, cast
 
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams
 from pydantic import ValidationError
 
+from ..mcp.relay import relay
 from .asking import Exchange, Reply, current
 from .strict import strict, strict_text
 
@@ -62,6 +63,8 @@ class Person:
         """
         exchange = current.get()
         asked = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {"prompt": request})
+        if exchange is not None and relay.get() is not None and "input_requests" in asked:
+            return self._relayed(exchange, asked["input_requests"])
         params = _question(asked)
         if exchange is None or params is None or exchange.unaskable(params.mode):
             return None
@@ -71,14 +74,19 @@ class Person:
             here = None
         if here is self._loop:
             return None  # the answer could never arrive while this loop is held
-        reply = asyncio.run_coroutine_threadsafe(_asked(exchange, params), self._loop).result()
+        reply = asyncio.run_coroutine_threadsafe(_asked(exchange, exchange.ask(params)), self._loop).result()
         return _answer(asked, params, reply) if reply is not None and reply.action == "accept" else None
+
+    def _relayed(self, exchange: Exchange, requests: Mapping[str, Any]) -> Any:
+        asking = _asked(exchange, exchange.relay(requests))
+        reply = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        return None if reply is None else {"input_responses": reply.values}
 
     interact.takes_forms = True  # type: ignore[attr-defined]  # a server's form comes whole, not field by field
 
 
-async def _asked(exchange: Exchange, params: ElicitRequestParams) -> Reply | None:
-    asking = asyncio.ensure_future(exchange.ask(params))
+async def _asked(exchange: Exchange, question: Coroutine[Any, Any, Reply]) -> Reply | None:
+    asking = asyncio.ensure_future(question)
     await asyncio.wait({asking, exchange.task}, return_when=asyncio.FIRST_COMPLETED)
     if not asking.done():  # the call was given up, so nobody wants the answer
         asking.cancel()
