@@ -164,10 +164,10 @@ def gateway(file: Path) -> list[list[object]]:
     """20 clients of `sutler serve --http` on one upstream session, each with 10 calls of its own at once."""
     from mcp import Client
 
+    argv = ["--config", str(file), "serve", "--http", "--port", "0", "--json", "--no-token"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "sutler.cli", "--config", str(file), "serve", "--http", "--port", "0", "--json", "--no-token"],
+        [sys.executable, "-m", "sutler.cli", *argv],
         cwd=file.parent,
-        env=dict(os.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -233,7 +233,7 @@ def reads(folder: Path) -> list[list[object]]:
     """20 reads of 50 ms on a server, in a comprehension without a word of concurrency."""
     from sutler import SyncRuntime
 
-    text = f"[echo(x=str(i), delay={NAP}) for i in range({READS})]"
+    text = f"[echo(x=f'{{i}}', delay={NAP}) for i in range({READS})]"
     rows: list[list[object]] = []
     for places in (8, 20):
         took: list[float] = []

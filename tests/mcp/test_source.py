@@ -295,6 +295,7 @@ def test_the_digest_is_bound_to_the_server_and_not_to_a_token(opened: Open) -> N
 
 PAYLOAD_FILES = {
     "bloompath-utf16.tools.json": 34,
+    "docker-registry-okta.arguments.json": 108,
     "github-mcp-server.tools.json": 117,
     "npm-server-everything.tools.json": 13,
     "npm-server-filesystem.tools.json": 14,
@@ -307,7 +308,7 @@ PAYLOAD_FILES = {
 def payload(name: str) -> list[Any]:
     data = (PAYLOADS / name).read_bytes()
     held = json.loads(data.decode("utf-16" if data[:2] == b"\xff\xfe" else "utf-8"))
-    return held.get("tools") or held["result"]["tools"]
+    return held if isinstance(held, list) else held.get("tools") or held["result"]["tools"]
 
 
 @pytest.mark.requirement("MCP-06", "MCP-16")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .core import Core
 
 PATIENCE = 15.0  # seconds
-FIRST_LOOK = 2.0  # seconds that an opening runtime waits for servers it has never seen (MCP-03)
+FIRST_LOOK = 1.8  # seconds that an opening runtime waits for servers it has never seen: it is open within 2 s (MCP-03)
 
 
 class Servers:
