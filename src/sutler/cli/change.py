@@ -28,6 +28,11 @@ def agreed(cli: Cli, question: str, *, yes: bool) -> bool:
         return True
     if not at_terminal():
         raise Refused("there is nobody to ask; say --yes to make this change", code=DENIED, kind="denied")
+    return said_yes(cli, question)
+
+
+def said_yes(cli: Cli, question: str) -> bool:
+    """Asks the person at the terminal until he says y or n; no answer at all is no."""
     from .approve import own_interrupt, read_answer
 
     with own_interrupt():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +11,9 @@ from ..config import FILE_NAME, find_config, load_text, read_config
 from ..errors import ConfigError, Problem
 from ..policy.trust import TrustStore
 from ..state import state_dir
+from .change import said_yes
 from .context import Cli, at_terminal, here
 from .exits import DENIED, OK, Refused
-from .text import visible
 
 
 def trust(
@@ -98,23 +97,8 @@ def _agrees(cli: Cli, file: Path, difference: str) -> bool:
             code=DENIED,
             kind="denied",
         )
-    from .approve import own_interrupt, read_answer
-
     cli.out.say(difference)
-    with own_interrupt():
-        while True:
-            sys.stderr.write(visible(f"Trust {file} as it stands, so that what it names may run? [y/n] "))
-            sys.stderr.flush()
-            match read_answer():
-                case "y" | "yes":
-                    return True
-                case "n" | "no":
-                    return False
-                case None:
-                    cli.out.say("")
-                    return False
-                case _:
-                    pass
+    return said_yes(cli, f"Trust {file} as it stands, so that what it names may run?")
 
 
 def _ended(cli: Cli, file: Path, *, trusted: bool, said: str, difference: str = "", code: int = OK) -> int:
