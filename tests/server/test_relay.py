@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import subprocess
 import sys
-from collections.abc import AsyncGenerator
+import threading
+import time
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +41,31 @@ def project_of(folder: Path, server: dict[str, str]) -> Project:
 def stdio(tmp_path_factory: pytest.TempPathFactory) -> Project:
     server = {"command": json.dumps(sys.executable), "args": json.dumps([SCRIPT])}
     return project_of(tmp_path_factory.mktemp("stdio"), server)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Behind a server that speaks both eras over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("http")
+    with (folder / "said").open("wb") as said:
+        upstream = subprocess.Popen([sys.executable, SCRIPT, str(port)], stdout=said, stderr=said)
+    try:
+        deadline = time.monotonic() + 30
+        while not listens(port):
+            assert time.monotonic() < deadline and upstream.poll() is None, (folder / "said").read_text()
+            time.sleep(0.05)
+        yield project_of(folder, {"url": json.dumps(f"http://127.0.0.1:{port}/mcp")})
+    finally:
+        upstream.terminate()
+        upstream.wait(20)
 
 
 @asynccontextmanager
@@ -106,3 +136,69 @@ def test_an_error_of_the_protocol_keeps_its_code_and_data(stdio: Project, mode: 
             assert error.data == {"requiredCapabilities": {"sampling": {}}}
 
     asyncio.run(go())
+
+
+@pytest.mark.requirement("SRV-02", "MCP-14")
+def test_a_server_of_both_eras_serves_each_client_in_that_clients_era(http: Project) -> None:
+    async def go() -> None:
+        heard: list[Any] = []
+
+        async def log(params: Any) -> None:
+            heard.append(params.data)
+
+        async with client_of(http, mode="legacy", elicitation_callback=person, logging_callback=log) as client:
+            assert texts(await client.call_tool("push")) == ["accept: Ada"]
+            assert texts(await client.call_tool("shout")) == ["shouted"]
+            assert heard == ["loud"]
+        async with client_of(http, elicitation_callback=person, sampling_callback=model) as client:
+            with pytest.raises(MCPError, match="no back-channel"):  # no server may push to a client of 2026-07-28
+                await client.call_tool("push")
+            assert texts(await client.call_tool("both")) == ["Paris for Ada"]
+
+    asyncio.run(go())
+
+
+class ModernOnly(BaseHTTPRequestHandler):
+    """A server of 2026-07-28 that knows no handshake."""
+
+    asked: list[str] = []
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.asked.append(request["method"])
+        cached = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        results = {
+            "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **cached},
+            "tools/list": {"tools": [{"name": "hello", "inputSchema": {"type": "object"}}], **cached},
+            "tools/call": {"content": [{"type": "text", "text": "hello"}], "resultType": "complete"},
+        }
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request.get("id")}
+        if request["method"] in results:
+            answer["result"] = results[request["method"]]
+        else:
+            answer["error"] = {"code": -32601, "message": "no such method"}
+        body = json.dumps(answer).encode()
+        self.send_response(200 if "result" in answer else 404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.requirement("SRV-02")
+def test_a_server_of_the_modern_era_alone_serves_old_clients_all_the_same(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), ModernOnly) as upstream:
+        threading.Thread(target=upstream.serve_forever, daemon=True).start()
+        project = project_of(tmp_path, {"url": json.dumps(f"http://127.0.0.1:{upstream.server_address[1]}/mcp")})
+
+        async def go() -> None:
+            async with client_of(project, mode="legacy") as client:
+                for _ in range(2):
+                    assert texts(await client.call_tool("hello")) == ["hello"]
+
+        asyncio.run(go())
+        upstream.shutdown()
+    assert ModernOnly.asked.count("initialize") == 1  # it is asked once, not at every call

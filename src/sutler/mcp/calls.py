@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
@@ -21,16 +21,17 @@ _PATIENCE = 5.0  # the longest Retry-After that a safe call waits out
 
 
 async def call(
-    task: ServerTask,
+    own: ServerTask,
     tool: str,
     arguments: Mapping[str, Any],
     *,
+    choose: Callable[[ServerTask], Awaitable[ServerTask]],
     seconds: float | None = None,
     progress: Callable[..., Any] | None = None,
     ask: Callable[[dict[str, Any]], Any] | None = None,
 ) -> RemoteResult:
-    """See ServerManager.call."""
-    spec = task.spec
+    """See ServerManager.call. choose(task): which of the server's sessions is the one for this call."""
+    task, spec = own, own.spec
     name = f"{spec.id}::{tool}"
     _encodable(arguments, name)
     override = spec.tools.get(tool)
@@ -46,9 +47,10 @@ async def call(
             while attempt < _TRIES:
                 attempt += 1
                 doing = "the server is not ready" + (f" ({task.reason})" if task.reason else "")
+                task = await choose(own)
                 session = await task.session()
                 doing = f"all {spec.concurrency} places of the server were taken"
-                async with task.slots:
+                async with own.slots:
                     doing = "no answer"
                     from .link import Exchange
                     from .session import Lost, unhurried
@@ -59,13 +61,14 @@ async def call(
                         progress=progress,
                         ask=ask,
                         relay=client if client is not None and client.modern and session.era == "modern" else None,
+                        log=client.log if client is not None else None,
                         deadline=limit,
                         notes=[*notes],
                     )
                     try:
                         answer = await session.call(tool, arguments, exchange, responses=responses, state=state)
                     except Lost as lost:
-                        await _again(task, lost, tool, attempt)
+                        await _again(own, lost, tool, attempt)
                         notes.append(f"it was asked again: {task.words(str(lost))}")
                         continue
                     except ToolUnavailable as error:

@@ -97,6 +97,7 @@ class Exchange:
     progress: Callable[..., Any] | None = None
     ask: Callable[[dict[str, Any]], Any] | None = None
     relay: Relay | None = None
+    log: Callable[[Mapping[str, Any]], None] | None = None
     deadline: asyncio.Timeout | None = None
     asking: int = 0
     left: float = 0.0
@@ -285,6 +286,9 @@ class Link:
             self._on_changed()
         elif message.method == "notifications/message":
             self.logs.append(f"{params.get('level', 'info')}: {params.get('data')}"[: _LOGS_KEPT * 50])
+            calls = self.in_flight()
+            if len(calls) == 1 and calls[0].log is not None:  # of several nothing says which one it is of
+                calls[0].log(params)
         elif message.method == "notifications/progress":
             token = self._known(params.get("progressToken"))
             if token is not None and (exchange := self._requests[token][1]) is not None and exchange.progress:

@@ -21,6 +21,7 @@ from .cache import ServerCache
 from .portal import Portal, off_loop
 from .server_task import ServerTask
 from .states import ServerState, ToolChange
+from .twins import Twins
 
 Ask = Callable[[dict[str, Any]], Any]
 
@@ -62,6 +63,7 @@ class ServerManager:
         self._loading: asyncio.Future[None] | None = None
         self._without = "" if not specs or importlib.util.find_spec("mcp") is not None else _NO_SDK
         self._tasks: dict[str, ServerTask] = {}
+        self._twins = Twins(self)
         for spec in specs:
             if spec.id in self._tasks:
                 raise ValueError(f"two servers of the id {spec.id!r}")
@@ -123,7 +125,7 @@ class ServerManager:
         """End one server for good. Returns what did not end, in words."""
         task = self._task(server)
         self._check()
-        return self.portal.run(task.stop())
+        return self.portal.run(self._stop(task))
 
     def close(self) -> tuple[str, ...]:
         """End every server, in any order, from any thread but the portal's. Returns what did not end, in words."""
@@ -138,10 +140,13 @@ class ServerManager:
         self._left = tuple(left)
         return self._left
 
+    async def _stop(self, task: ServerTask) -> tuple[str, ...]:
+        return (*await task.stop(), *await self._twins.drop(task.spec.id))
+
     async def aclose(self) -> tuple[str, ...]:
         """`close` for a caller on the portal's loop; the portal stays."""
         self._closed = True
-        ends = await asyncio.gather(*(task.stop() for task in self._tasks.values()))
+        ends = await asyncio.gather(self._twins.stop(), *(task.stop() for task in self._tasks.values()))
         self._left = tuple(one for end in ends for one in end)
         return self._left
 
@@ -168,7 +173,15 @@ class ServerManager:
         self._check()
         if not self.portal.current():
             raise RuntimeError("a call has to be awaited on the portal's loop: submit it there")
-        return await calls.call(self._task(server), tool, arguments, seconds=timeout, progress=progress, ask=ask)
+        return await calls.call(
+            self._task(server),
+            tool,
+            arguments,
+            choose=self._twins.choose,
+            seconds=timeout,
+            progress=progress,
+            ask=ask,
+        )
 
     async def client(self, server: str) -> Any:
         """The live mcp.Client, for what is passed on as it is (resources, prompts, completions). Not to be closed."""

@@ -5,7 +5,7 @@ A context variable, because between the face and the session lies the runtime, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +16,14 @@ class Relay:
     """One client's request. modern: its era, in which a server's questions go to the client as they came.
 
     capabilities: what the client declares, as the wire has it. responses: answers that came with the request itself.
+    log: told what the server logs in this call, from any thread.
     The `ask` of its call takes {"input_requests": ...} and gives {"input_responses": ...}, both as the wire has them.
     """
 
     modern: bool
     capabilities: Mapping[str, Any]
     responses: Any = None
+    log: Callable[[Mapping[str, Any]], None] | None = None
 
 
 relay: ContextVar[Relay | None] = ContextVar("sutler_mcp_relay", default=None)

@@ -16,9 +16,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from uuid import uuid4
 
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitRequestParams, ElicitResult
+from mcp_types import (
+    ClientCapabilities,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -63,13 +72,18 @@ class _Progress:
     fraction: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Log:
+    params: Mapping[str, Any]
+
+
 class Exchange:
     """One tools/call from its first request to its result. Made and used on the server's loop, but for `progress`."""
 
     def __init__(self, context: Context, work: Callable[[Exchange], Coroutine[Any, Any, Wire]]) -> None:
         self._loop = asyncio.get_running_loop()
         self._context = context
-        self._inbox: asyncio.Queue[_Progress | Question | None] = asyncio.Queue()
+        self._inbox: asyncio.Queue[_Progress | _Log | Question | None] = asyncio.Queue()
         self._asking = asyncio.Lock()
         self._sent = -1.0
         self._backlog = 0
@@ -82,12 +96,21 @@ class Exchange:
     def modern(self) -> bool:
         return self._context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    def as_relay(self) -> Relay:
-        """The client, for the sessions with upstream servers."""
+    @property
+    def connection(self) -> Connection:
+        return connection_of(self._context)
+
+    def as_relay(self, *, logs: bool) -> Relay:
+        """The client, for the sessions with upstream servers. logs: it is to hear what they log in this call."""
         params: Any = self._context.params or {}
         declared = self._context.session.client_capabilities
         has = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared is not None else {}
-        return Relay(modern=self.modern, capabilities=has, responses=params.get("inputResponses"))
+        return Relay(
+            modern=self.modern,
+            capabilities=has,
+            responses=params.get("inputResponses"),
+            log=self._log if logs else None,
+        )
 
     async def turn(self, context: Context) -> Wire | Question:
         """Serves one request of the client until there is a result, or a question that the client must answer first.
@@ -98,8 +121,9 @@ class Exchange:
         try:
             while True:
                 item = await self._inbox.get()
-                if isinstance(item, _Progress):
-                    await self._send(item)
+                if isinstance(item, _Progress | _Log):
+                    self._backlog -= 1
+                    await (self._send(item) if isinstance(item, _Progress) else self._send_log(item))
                 elif item is not None:
                     if not item.reply.done():
                         return item
@@ -122,22 +146,34 @@ class Exchange:
         """From any thread: what the tool says of how far it is."""
         if "progressToken" not in ((self._context.params or {}).get("_meta") or {}):
             return
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            self._loop.call_soon_threadsafe(self._note, _Progress(text, fraction))
+        self._later(_Progress(text, fraction))
 
-    def _note(self, item: _Progress) -> None:
+    def _log(self, params: Mapping[str, Any]) -> None:
+        """From any thread: what an upstream server logs."""
+        self._later(_Log(params))
+
+    def _later(self, item: _Progress | _Log) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._note, item)
+
+    def _note(self, item: _Progress | _Log) -> None:
         if self._backlog < _BACKLOG:
             self._backlog += 1
             self._inbox.put_nowait(item)
 
     async def _send(self, item: _Progress) -> None:
         """As the protocol wants it: each number above the last. Without a share done it is the count of messages."""
-        self._backlog -= 1
         if item.fraction is None or not 0 <= item.fraction <= 1:
             self._sent, total = (self._sent + _STEP, 1.0) if 0 <= self._sent < 1 else (max(self._sent, 0) + 1, None)
         else:
             self._sent, total = max(item.fraction, self._sent + _STEP), 1.0
         await self._context.session.report_progress(self._sent, total, item.text or None)
+
+    async def _send_log(self, item: _Log) -> None:
+        with suppress(ValidationError):  # it is no log message of the protocol
+            params = LoggingMessageNotificationParams.model_validate(dict(item.params))
+            told = LoggingMessageNotification(params=params)
+            await self._context.session.send_notification(told, self._context.request_id)
 
     # ------------------------------------------------------------------ the person
 
@@ -184,6 +220,11 @@ class Exchange:
 
 def _form(params: ElicitRequestParams) -> Wire:
     return ElicitRequest(params=params).model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def connection_of(context: Context) -> Connection:
+    """The client behind a request; nothing else names it."""
+    return context.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
 def reply_of(result: ElicitResult) -> Reply:

@@ -32,7 +32,7 @@ from ..errors import ClosedError, ToolNotFound
 from ..inventory import Inventory, Row
 from ..mcp.relay import relay
 from ..runtime import Event, Runtime
-from .asking import Context, Exchange, Question, Wire, current
+from .asking import Context, Exchange, Question, Wire, connection_of, current
 from .listing import Listed, Listing, make_listing
 from .outcome import error, of_call
 from .parked import Parked
@@ -172,7 +172,7 @@ class Face:
 
     async def _set_level(self, context: Context, params: types.SetLevelRequestParams) -> Wire:
         """From now on this client hears what upstream servers log, from this level up."""
-        connection = _connection(context)
+        connection = connection_of(context)
         if connection not in self._levels:
             connection.exit_stack.callback(self._levels.pop, connection, None)
         self._levels[connection] = params.level
@@ -224,7 +224,7 @@ class Face:
 
     async def _client_is_there(self, context: Context, params: types.NotificationParams) -> None:
         del params
-        connection = _connection(context)
+        connection = connection_of(context)
         self._connections.add(connection)
         connection.exit_stack.callback(self._connections.discard, connection)
 
@@ -263,7 +263,7 @@ class Face:
         if tool.row is None:
             assert self._programs is not None
             return await self._programs.call(tool.name, arguments)
-        relay.set(exchange.as_relay())
+        relay.set(exchange.as_relay(logs=not exchange.modern and exchange.connection not in self._levels))
         result = await self._runtime.call(tool.row.spec.qualified, arguments)
         return of_call(result, tool.contracts[exchange.modern], modern=exchange.modern)
 
@@ -278,11 +278,6 @@ class Face:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=2.0)
-
-
-def _connection(context: Context) -> Connection:
-    """The client behind a request; nothing else names it."""
-    return context.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
 class _Server(Server[Any]):
