@@ -125,9 +125,9 @@ class Toolbox:
 
     def inventory(self) -> Inventory:
         """What there is now: the same object as before unless a source says otherwise (SRC-08, SRC-13)."""
-        built = self._built
-        if built is not None and self.is_current():
-            return built[1]
+        current = self.current()
+        if current is not None:
+            return current
         with self._lock:
             members = list(self._members)
             self._stale = False
@@ -146,6 +146,11 @@ class Toolbox:
     def is_current(self) -> bool:
         """Whether the next inventory is the one given last: nothing was added, and no source says otherwise."""
         return self._built is not None and not self._stale and all(map(self._is_as_it_was, self._moving))
+
+    def current(self) -> Inventory | None:
+        """The inventory given last, if the next one is the same."""
+        built = self._built
+        return built[1] if built is not None and self.is_current() else None
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """What runs a tool, from the source that owns it (SRC-03). ToolNotFound names the closest."""

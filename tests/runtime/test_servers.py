@@ -119,6 +119,45 @@ def test_a_call_without_answer_ends_at_its_deadline_and_a_cancelled_run_cancels_
     assert slow.call("echo", {"x": 2}).success
 
 
+@pytest.mark.requirement("MCP-09", "PRG-02")
+def test_a_call_on_the_loop_of_the_sessions_ends_like_any_other(opened: Open, tmp_path: Path) -> None:
+    opened({"odd": "ok"})
+
+    async def begun(rt: Runtime, seen: int) -> None:
+        while sum(1 for one in rt.core.calls._flying if one.name == "never") != seen:
+            await asyncio.sleep(0.01)
+
+    async def calls(rt: Runtime) -> list[Any]:
+        answered = await rt.call("echo", {"x": 1})
+        late = await rt.call("never")
+        given_up = asyncio.ensure_future(rt.call("never"))
+        await begun(rt, 1)
+        given_up.cancel()
+        ended = await asyncio.gather(given_up, return_exceptions=True)
+        return [answered, late, *ended, await rt.call("echo", {"x": 2})]
+
+    async def left(rt: Runtime) -> Any:
+        return await rt.call("never")
+
+    async def main() -> None:
+        file = tmp_path / "sutler.toml"
+        async with Runtime(config=file, default_tools=False, limits={"call_seconds": 0.5}) as rt:
+            await rt.ready(20)
+            portal = rt.core.servers.manager.portal
+            answered, late, cancelled, again = await asyncio.wrap_future(portal.submit(calls(rt)))
+            assert answered.output == "1" and again.output == "2"
+            assert late.error.kind == "timeout" and "within 0.5 s" in late.error.message
+            assert isinstance(cancelled, asyncio.CancelledError)
+        async with Runtime(config=file, default_tools=False) as rt:
+            await rt.ready(20)
+            waiting = rt.core.servers.manager.portal.submit(left(rt))
+            await begun(rt, 1)
+        closed = await asyncio.wrap_future(waiting)
+        assert not closed.success
+
+    asyncio.run(main())
+
+
 @pytest.mark.requirement("MCP-03", "SRC-10")
 def test_a_server_that_cannot_start_is_listed_with_its_reason_and_the_rest_works(opened: Open) -> None:
     rt = opened({"good": "ok", "gone": "exit"})

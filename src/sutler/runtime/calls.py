@@ -13,10 +13,11 @@ from ..results import failure
 from ..spec import ToolResult
 from .frames import current_frame, held_loops, holding_its_loop
 from .pipeline import Performed, Pipeline
-from .places import wait, wait_async
+from .places import wait, wait_async, within
 from .ticket import Ticket
 
 if TYPE_CHECKING:
+    from ..inventory import Row
     from .core import Core
 
 _LOOP_PLACES = ("workspace_loop", "host_loop", "portal")
@@ -46,8 +47,9 @@ class Calls:
     async def call_async(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
         """From a coroutine: never holds its loop. Cancelling the task cancels the call."""
         core = self.core
-        if core.is_warm(name):
-            ticket = self._open(name, arguments, host)
+        row = core.warm(name)
+        if row is not None:
+            ticket = self._open(name, arguments, host, row=row)
         else:  # the first call of a tool may read its file, import its module, compile its schema
             ticket = await core.hop(lambda: self._open(name, arguments, host, resolve=True))
         try:
@@ -58,17 +60,19 @@ class Calls:
                     await core.hop(lambda: self.pipeline.authorize(ticket))
             if ticket.error is None:
                 await core.aside(lambda: self.pipeline.begin(ticket))
-            if ticket.error is None:
+            here = ticket.error is None and core.places.is_this_loop(ticket)
+            if ticket.error is None and not here:
                 self.start(ticket)
         except ToolCallError as error:
             ticket.error = error
+            here = False
         except asyncio.CancelledError:
             self._cancelled(ticket)
             raise
         if ticket.error is not None:
             return await core.aside(lambda: self.refused(ticket))
         try:
-            performed = await wait_async(ticket, self._future(ticket))
+            performed = await (self._perform_here(ticket) if here else wait_async(ticket, self._future(ticket)))
         except ToolCallError as error:
             performed = (None, error)
             self.abandon(ticket)
@@ -87,12 +91,16 @@ class Calls:
             gone = ToolTimeout("the call was cancelled by its caller")
             self.core.leave(lambda: self.pipeline.complete(ticket, (None, gone)))
 
-    def _open(self, name: str, arguments: object, host: Mapping[str, Any], *, resolve: bool = False) -> Ticket:
+    def _open(
+        self, name: str, arguments: object, host: Mapping[str, Any], *, resolve: bool = False, row: Row | None = None
+    ) -> Ticket:
+        """row: what the name means outside of a run, where that is known."""
         self.core.check_open()
         frame = current_frame.get()
         if frame is not None and frame.owner is not self.core:
             frame = None
-        ticket = Ticket(name, arguments, run=frame.run if frame is not None else None, parent=frame, host=host)
+        run = frame.run if frame is not None else None
+        ticket = Ticket(name, arguments, run=run, parent=frame, host=host, row=row if run is None else None)
         try:
             if frame is not None:
                 frame.check()
@@ -144,6 +152,14 @@ class Calls:
         if self.core.closed:  # since the last look; nobody will come to end this call
             self._interrupt(ticket, _closed())
         return future
+
+    async def _perform_here(self, ticket: Ticket) -> Performed:
+        """As part of the present task: a server's tool, called on the loop of its session."""
+        ticket.future = future = Future[Performed]()
+        self._flying.add(ticket)
+        if self.core.closed:
+            raise _closed()
+        return await within(ticket, future, self.pipeline.perform_async(ticket))
 
     def landed(self, ticket: Ticket) -> None:
         """Nobody waits for it any more."""

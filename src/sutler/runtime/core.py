@@ -236,14 +236,14 @@ class Core:
                 raise KeyError(f"no output is kept under the handle {handle!r}; the last {_HANDLES} long ones are")
             return self._outputs[handle]
 
-    def is_warm(self, name: str) -> bool:
-        """Whether a call of this name opens without touching a file: the inventory is as it was, the tool known."""
-        if not self.toolbox.is_current():
-            return False
-        inventory = self.toolbox.inventory()
+    def warm(self, name: str) -> Row | None:
+        """The tool of this name when a call of it opens without touching a file: as it was, and known."""
+        inventory = self.toolbox.current()
+        if inventory is None:
+            return None
         row = inventory.tools.get(name) or inventory.qualified.get(name)
         tool = self._tools.get(row.qualified_program_name) if row is not None else None
-        return tool is not None and tool.is_warm
+        return row if tool is not None and tool.is_warm else None
 
     async def hop(self, work: Callable[[], T]) -> T:
         """Does work of ours on a thread, off the loop; here, when no thread is to be had: late is better than lost."""
