@@ -60,7 +60,7 @@ def ours(file: Path, *, lazy: bool = False) -> dict[str, Any]:
 
     began, clock = time.perf_counter(), time.time()
     with SyncRuntime(config=file, default_tools=False, plugins=False, lazy_servers=lazy) as rt:
-        tools = len(rt.tools())
+        tools = len(rt.inventory().rows)
         at_hand = time.perf_counter() - began
         servers = rt.core.servers
         assert servers is not None

@@ -124,7 +124,7 @@ def test_a_call_on_the_loop_of_the_sessions_ends_like_any_other(opened: Open, tm
     opened({"odd": "ok"})
 
     async def begun(rt: Runtime, seen: int) -> None:
-        while sum(1 for one in rt.core.calls._flying if one.name == "never") != seen:
+        while sum(1 for one in rt.core.calls._flying_now() if one.name == "never") != seen:
             await asyncio.sleep(0.01)
 
     async def calls(rt: Runtime) -> list[Any]:
