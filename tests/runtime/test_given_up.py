@@ -316,3 +316,25 @@ def test_a_hung_tool_delays_no_other(runtime: Any) -> None:
     assert rt.core.threads.stats().abandoned == 5
     release.set()
     until(lambda: rt.core.threads.stats().abandoned == 0)
+
+
+@pytest.mark.requirement("PRG-12")
+def test_a_call_that_is_given_up_while_it_is_being_started_holds_no_thread(
+    runtime: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang() -> None:
+        await asyncio.sleep(30)
+
+    rt = runtime(hang)
+    places = rt.core.places
+    start = places.start_async
+
+    def start_and_cancel(*given: Any) -> Any:
+        future = start(*given)
+        assert rt.cancel("r")
+        until(lambda: rt.core.runs.count == 0)  # the run has ended before anybody could know of the call's future
+        return future
+
+    monkeypatch.setattr(places, "start_async", start_and_cancel)
+    assert rt.run("hang()", run_id="r").status == "cancelled"
+    until(lambda: rt.core.threads.stats().busy + rt.core.threads.stats().abandoned == 0)

@@ -149,8 +149,12 @@ class Calls:
         except ClosedError:
             raise _closed() from None
         self._flying.add(ticket)
-        if self.core.closed:  # since the last look; nobody will come to end this call
+        # since the last look; nobody will come to end this call
+        if self.core.closed:
             self._interrupt(ticket, _closed())
+        elif any(flight.ended for flight in ticket.flights):
+            self.abandon(ticket)
+            self._interrupt(ticket, ToolTimeout("it was given up as it began"))
         return future
 
     async def _perform_here(self, ticket: Ticket) -> Performed:

@@ -227,6 +227,8 @@ class Runs:
             raise SutlerError(f"a run with the id {run_id} is going on already")
         if resumed is not None:
             restore(state, resumed, limits.calls)
+        if parent is not None and any(flight.ended for flight in parent.flights):  # since it was checked
+            self.cancel(run_id, "the call that started this run was given up")
         core.recorder.run_begun(going)
         tell(core.on_event, Event(kind="run_started", run_id=run_id))
         return going
