@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,10 @@ from mcp import Client, StdioServerParameters
 from ..cli.conftest import Project
 from .conftest import ERAS, texts
 
+CHANGED = {
+    "legacy": ("ToolListChangedNotification", "PromptListChangedNotification"),
+    "auto": ("ToolsListChanged", "PromptsListChanged"),
+}
 SCRIPT = str(Path(__file__).with_name("era_server.py"))
 
 
@@ -202,3 +206,48 @@ def test_a_server_of_the_modern_era_alone_serves_old_clients_all_the_same(tmp_pa
         asyncio.run(go())
         upstream.shutdown()
     assert ModernOnly.asked.count("initialize") == 1  # it is asked once, not at every call
+
+
+@pytest.mark.requirement("MCP-10", "SRV-02")
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_what_a_server_tells_of_its_lists_reaches_the_client(
+    over: str, mode: str, request: pytest.FixtureRequest
+) -> None:
+    project: Project = request.getfixturevalue(over)
+    heard: list[str] = []
+    tools, prompts = CHANGED[mode]
+
+    async def message(item: Any) -> None:
+        heard.append(type(item).__name__)
+
+    async def told(name: str) -> None:
+        with anyio.fail_after(20):
+            while name not in heard:
+                await asyncio.sleep(0.02)
+        heard.clear()
+
+    async def go() -> None:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(client_of(project, mode=mode, message_handler=message))
+            if mode != "legacy":
+                events = await stack.enter_async_context(
+                    client.listen(tools_list_changed=True, prompts_list_changed=True)
+                )
+
+                async def follow() -> None:
+                    async for event in events:
+                        heard.append(type(event).__name__)
+
+                following = asyncio.create_task(follow())
+                stack.callback(following.cancel)
+            before = {tool.name for tool in (await client.list_tools()).tools}
+            await client.call_tool("grow")
+            await told(tools)
+            assert {tool.name for tool in (await client.list_tools()).tools} == before | {"grown"}
+            await client.call_tool("grow")  # nothing is new this time, and it says so all the same
+            await told(tools)
+            await client.call_tool("say_prompts_changed")
+            await told(prompts)
+
+    asyncio.run(go())

@@ -283,8 +283,9 @@ class Link:
     def _told(self, message: types.JSONRPCNotification) -> None:
         params = message.params or {}
         if message.method == "notifications/tools/list_changed":
-            self._on_changed()
-        elif message.method == "notifications/message":
+            self._on_changed()  # told on once the new list is here
+            return
+        if message.method == "notifications/message":
             self.logs.append(f"{params.get('level', 'info')}: {params.get('data')}"[: _LOGS_KEPT * 50])
             calls = self.in_flight()
             if len(calls) == 1 and calls[0].log is not None:  # of several nothing says which one it is of

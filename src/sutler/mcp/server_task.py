@@ -337,8 +337,7 @@ class ServerTask:
         self.settled.set()
         self._hub.changed(self.spec.id)
         listening = None
-        tools = session.client.server_capabilities.tools
-        if session.era == "modern" and tools is not None and tools.list_changed:
+        if session.era == "modern" and any(session.tells):
             listening = asyncio.ensure_future(session.listen(self._changed))
         try:
             await _first(self._stop, session.dead)
@@ -407,6 +406,8 @@ class ServerTask:
             self._update(listing)
             if self.version != before:
                 self._hub.changed(self.spec.id)
+            else:  # they may have been others in between
+                self._hub.notified(self.spec.id, "notifications/tools/list_changed", {})
 
     # ------------------------------------------------------------------ for calls
 

@@ -78,6 +78,16 @@ class Session:
     def usable(self) -> bool:
         return not self.dead.is_set()
 
+    @property
+    def tells(self) -> tuple[bool, bool, bool]:
+        """Whether it says that it tells when its tools, prompts and resources change."""
+        has = self.client.server_capabilities
+        return (
+            bool(has.tools and has.tools.list_changed),
+            bool(has.prompts and has.prompts.list_changed),
+            bool(has.resources and has.resources.list_changed),
+        )
+
     async def list_tools(self, seconds: float) -> Listing:
         """All its tools. ToolUnavailable when it does not answer, or nothing that can be read."""
 
@@ -112,9 +122,13 @@ class Session:
 
     async def listen(self, changed: Callable[[], None]) -> None:
         """Hold the subscription that a server of 2026-07-28 sends its changes to; the link sees them pass."""
+        tools, prompts, resources = self.tells
         while self.usable:
             try:
-                async with asyncio.timeout(_ACK_WITHIN) as limit, self.client.listen(tools_list_changed=True) as told:
+                stream = self.client.listen(
+                    tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+                )
+                async with asyncio.timeout(_ACK_WITHIN) as limit, stream as told:
                     limit.reschedule(None)
                     async for _ in told:
                         pass

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .core import Core
 
 PATIENCE = 15.0  # seconds
+CHANGED = "sutler/changed"  # as a notice of a server: its state or its tools may be others than before
 FIRST_LOOK = 1.8  # seconds that an opening runtime waits for servers it has never seen: it is open within 2 s (MCP-03)
 
 
@@ -76,7 +77,7 @@ class Servers:
     def _changed(self, server: str) -> None:
         """On the portal's thread: the next inventory asks this server's source anew."""
         self._core.toolbox.refresh(server)
-        self._notified(server, "notifications/tools/list_changed", {})
+        self._notified(server, CHANGED, {})
 
     def _notified(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """On the portal's thread: what a server tells, for a face that passes it on."""

@@ -181,8 +181,10 @@ class Face:
     async def notified(self, method: str, params: Mapping[str, Any]) -> None:
         """What an upstream server tells, for the clients that it concerns."""
         match method:
-            case "notifications/tools/list_changed":
+            case "sutler/changed":
                 await self.listing()
+            case "notifications/tools/list_changed":  # the list is what it was; a client may have seen another
+                await self._tell(ToolsListChanged(), Connection.send_tool_list_changed)
             case "notifications/resources/list_changed":
                 await self._tell(ResourcesListChanged(), Connection.send_resource_list_changed)
             case "notifications/prompts/list_changed":
