@@ -22,7 +22,7 @@ ERAS: tuple[Era, ...] = ("auto", "legacy", "modern")
 HINTS: tuple[Hint, ...] = ("read_only", "destructive", "idempotent", "open_world")
 
 CONNECT_TIMEOUT = 10.0
-CONCURRENCY = 8
+CONCURRENCY = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

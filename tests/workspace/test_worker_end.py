@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from sutler.errors import ClosedError, ToolCrashed, ToolTimeout
+from sutler.workspace import worker as worker_module
 from sutler.workspace.confine import WorkerLimits
-from sutler.workspace.worker import Worker
+from sutler.workspace.worker import Process, Worker
 
 from .test_worker import ENTRY, Bench
 
@@ -288,3 +289,25 @@ pool.close()
 """
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.returncode) == ("1\n", 0), ran.stderr
+
+
+def test_a_worker_that_is_closed_while_its_child_is_being_started_leaves_no_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(ENTRY, {}, name="library")
+    closing = threading.Thread(target=worker.close)
+    made: list[Process] = []
+
+    def start_and_close(*given: Any, **more: Any) -> Process:
+        made.append(process := Process(*given, **more))
+        closing.start()
+        while not worker._closed:
+            time.sleep(0.001)
+        return process
+
+    monkeypatch.setattr(worker_module, "Process", start_and_close)
+    with pytest.raises(ClosedError):
+        worker.call("count", {}, cwd=tmp_path, timeout=30)
+    closing.join(10)
+    assert worker.pid is None
+    until_gone(made[0].pid)

@@ -74,6 +74,7 @@ class Workers:
         with self._lock:
             worker = self._workers.get(key)
             if worker is None:
+                self._core.check_open()  # after close there is nobody to end it
                 entry, payload = source.worker(tool.spec)
                 payload = {**payload, "read_roots": [str(root) for root in self._core.workspace.read_roots]}
                 self._workers[key] = worker = Worker(entry, payload, name=key)

@@ -264,6 +264,9 @@ class Worker:
             raise ToolUnavailable(f"{self.name}: no worker process can be started: {error}", retryable=True) from error
         self.starts += 1
         self._process = process
+        if self._closed:  # while it was being started, so nobody else knows of it
+            self._end(process, "its worker was closed")
+        self._check_open()
         return process
 
     def _check_cwd(self, cwd: Path) -> None:
