@@ -294,7 +294,7 @@ pool.close()
 def test_a_worker_that_is_closed_while_its_child_is_being_started_leaves_no_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = Worker(ENTRY, {}, name="library")
+    worker: Any = Worker(ENTRY, {}, name="library")
     closing = threading.Thread(target=worker.close)
     made: list[Process] = []
 
