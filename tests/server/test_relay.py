@@ -150,10 +150,16 @@ def test_a_server_of_both_eras_serves_each_client_in_that_clients_era(http: Proj
         async def log(params: Any) -> None:
             heard.append(params.data)
 
-        async with client_of(http, mode="legacy", elicitation_callback=person, logging_callback=log) as client:
+        async with client_of(
+            http, mode="legacy", elicitation_callback=person, sampling_callback=model, logging_callback=log
+        ) as client:
+            assert texts(await client.call_tool("sample")) == ["Paris"]
             assert texts(await client.call_tool("push")) == ["accept: Ada"]
             assert texts(await client.call_tool("shout")) == ["shouted"]
             assert heard == ["loud"]
+        async with client_of(http, mode="legacy") as client:
+            with pytest.raises(MCPError, match="not supported"):  # it has no model to lend
+                await client.call_tool("sample")
         async with client_of(http, elicitation_callback=person, sampling_callback=model) as client:
             with pytest.raises(MCPError, match="no back-channel"):  # no server may push to a client of 2026-07-28
                 await client.call_tool("push")

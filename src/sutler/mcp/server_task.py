@@ -59,8 +59,9 @@ class Hub(Protocol):
 class ServerTask:
     """One server. Everything but the plain attributes belongs to the portal's loop."""
 
-    def __init__(self, spec: ServerSpec, hub: Hub, *, without: str = "") -> None:
+    def __init__(self, spec: ServerSpec, hub: Hub, *, without: str = "", samples: bool = False) -> None:
         self.spec = spec
+        self._samples = samples
         self.state: State = "new"
         self.reason = ""
         self.since = time.time()
@@ -253,7 +254,16 @@ class ServerTask:
                     ask, auth = self._hub.ask, self._hub.auth(self.spec)
                     try:
                         session = await stack.enter_async_context(
-                            connect(self.spec, link, dead, child=child, mode=self._mode(), ask=ask, auth=auth)
+                            connect(
+                                self.spec,
+                                link,
+                                dead,
+                                child=child,
+                                mode=self._mode(),
+                                ask=ask,
+                                auth=auth,
+                                samples=self._samples,
+                            )
                         )
                     finally:
                         links.current.reset(token)

@@ -251,6 +251,21 @@ class Session:
             self._noted(exchange, f"the server's question could not be asked: {type(error).__name__}: {error}")
         return types.ElicitResult(action="cancel")
 
+    async def sample(self, params: types.CreateMessageRequestParams) -> types.CreateMessageResult | types.ErrorData:
+        """A handshake-era server asks for the model of the client that a call is for."""
+        waiting = self.link.in_flight()
+        exchange = waiting[0] if len(waiting) == 1 else None  # of several, the prompt could reach the wrong client
+        if exchange is None or exchange.ask is None:
+            said = f"{len(waiting)} calls are in flight, so it is not known whose model is meant"
+            return types.ErrorData(code=types.INVALID_REQUEST, message=said)
+        try:
+            answer = await unhurried(exchange.ask, {"server": self.spec.id, "sample": params}, exchange)
+        except MCPError as error:
+            return error.error
+        if not isinstance(answer, types.CreateMessageResult):
+            return types.ErrorData(code=types.INVALID_REQUEST, message="the client gave no answer of a model")
+        return answer
+
     def _noted(self, exchange: Exchange | None, note: str) -> None:
         if exchange is not None:
             exchange.notes.append(note)
@@ -293,6 +308,7 @@ async def connect(
     mode: str,
     ask: Ask | None,
     auth: Any = None,
+    samples: bool = False,
 ) -> AsyncGenerator[Session]:
     """A negotiated session. Failures come as the SDK has them: `explain` puts them in words."""
     from .. import __version__
@@ -304,10 +320,16 @@ async def connect(
             return types.ElicitResult(action="decline")
         return await held[0].elicit(context, params)
 
+    async def sample(
+        context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        return await held[0].sample(params)
+
     client = Client(
         over_stdio(child, link) if child is not None else over_http(spec, link, auth),
         mode=mode,
         elicitation_callback=elicit,
+        sampling_callback=sample if samples else None,
         client_info=types.Implementation(name="sutler", version=__version__),
         cache=None,
     )

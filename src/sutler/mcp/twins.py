@@ -23,7 +23,7 @@ class Twins:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._tasks: dict[str, ServerTask] = {}
+        self._tasks: dict[tuple[str, bool], ServerTask] = {}  # by server, and whether its clients lend a model
         self._refused: dict[str, int] = {}  # by server, which connection of it had no second one
 
     async def choose(self, task: ServerTask) -> ServerTask:
@@ -33,9 +33,10 @@ class Twins:
             return task
         if self._refused.get(spec.id) == task.restarts:
             return task
-        twin = self._tasks.get(spec.id)
+        key = (spec.id, "sampling" in client.capabilities)
+        twin = self._tasks.get(key)
         if twin is None:
-            self._tasks[spec.id] = twin = ServerTask(replace(spec, era="legacy"), _Quiet(self._hub))
+            self._tasks[key] = twin = ServerTask(replace(spec, era="legacy"), _Quiet(self._hub), samples=key[1])
         try:
             await twin.session()
         except ToolUnavailable:  # it speaks the modern era alone
@@ -46,13 +47,14 @@ class Twins:
 
     async def stop(self) -> tuple[str, ...]:
         """End all. Returns what did not end, in words."""
-        ends = await asyncio.gather(*(self.drop(server) for server in list(self._tasks)))
+        ends = await asyncio.gather(*(self.drop(server) for server in {server for server, _ in self._tasks}))
         return tuple(one for end in ends for one in end)
 
     async def drop(self, server: str) -> tuple[str, ...]:
-        """End the one of this server, if there is any."""
-        twin = self._tasks.pop(server, None)
-        return await twin.stop() if twin is not None else ()
+        """End those of this server, if there are any."""
+        twins = [self._tasks.pop(key) for key in list(self._tasks) if key[0] == server]
+        ends = await asyncio.gather(*(twin.stop() for twin in twins))
+        return tuple(one for end in ends for one in end)
 
 
 class _Quiet:

@@ -19,8 +19,12 @@ from uuid import uuid4
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     ClientCapabilities,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -199,6 +203,13 @@ class Exchange:
         """Puts a modern server's own questions before a modern client."""
         async with self._asking:
             return await self._put(Question(requests=requests, relayed=True, reply=self._loop.create_future()))
+
+    async def sample(self, params: CreateMessageRequestParams) -> Reply:
+        """An answer of the handshake-era client's model, as the one value of the reply. MCPError when it refuses."""
+        related = ServerMessageMetadata(related_request_id=self._context.request_id)
+        request = CreateMessageRequest(params=params)
+        answer = await self._context.session.send_request(request, CreateMessageResult, metadata=related)
+        return Reply(action="accept", values={"answer": answer})
 
     async def _put(self, question: Question) -> Reply:
         self._inbox.put_nowait(question)

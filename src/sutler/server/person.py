@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, cast
 
-from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams
+from mcp_types import CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams
 from pydantic import ValidationError
 
 from ..mcp.relay import relay
@@ -65,6 +65,11 @@ class Person:
         asked = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {"prompt": request})
         if exchange is not None and relay.get() is not None and "input_requests" in asked:
             return self._relayed(exchange, asked["input_requests"])
+        wanted = asked.get("sample")
+        if exchange is not None and isinstance(wanted, CreateMessageRequestParams):
+            asking = _asked(exchange, exchange.sample(wanted))
+            reply = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+            return reply.values["answer"] if reply is not None else None
         params = _question(asked)
         if exchange is None or params is None or exchange.unaskable(params.mode):
             return None
