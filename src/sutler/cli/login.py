@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +31,8 @@ def login(
     if forget:
         said = "is forgotten" if logins.forget(spec.url) else "was not kept"
         return _ended(cli, spec, logged_in=False, said=f"the login at {spec.id} {said}")
+    import asyncio
+
     from ..mcp.oauth import login as log_in
 
     def show(url: str) -> None:
