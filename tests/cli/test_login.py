@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import threading
 import urllib.request
@@ -83,8 +82,18 @@ def test_a_refused_login_keeps_nothing(project: Project, guarded: OAuthServer, s
     done = sutler("login", "guarded")
     assert done.code != 0
     assert "access_denied" in done.err
-    kept = json.loads((project.home / "state" / "logins.json").read_text())
-    assert all("tokens" not in entry for entry in kept["servers"].values())
+    assert not (project.home / "state" / "logins.json").exists()
+
+
+def test_a_refused_login_leaves_the_one_before_as_it_was(
+    project: Project, guarded: OAuthServer, sutler: Sutler
+) -> None:
+    assert sutler("login", "guarded").code == 0
+    before = (project.home / "state" / "logins.json").read_text()
+    guarded.refuses = True
+    assert sutler("login", "guarded").code != 0
+    assert (project.home / "state" / "logins.json").read_text() == before
+    assert "forty-two" in sutler("call", "guarded::secret_of_the_house").out
 
 
 def test_a_login_is_forgotten(project: Project, guarded: OAuthServer, sutler: Sutler) -> None:

@@ -44,7 +44,7 @@ class Logins:
         return tokens
 
     def keep(self, url: str, *, client: dict[str, Any] | None = None, tokens: dict[str, Any] | None = None) -> None:
-        """Remember one or the other. tokens: with `expires_in`, in seconds from now, or without an end."""
+        """Remember these, or one of them. tokens: with `expires_in`, in seconds from now, or without an end."""
         with self._changing() as held:
             entry = held.setdefault(url, {})
             if client is not None:

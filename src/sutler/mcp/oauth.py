@@ -86,12 +86,16 @@ def _who_we_are(callback: str) -> OAuthClientMetadata:
 
 
 class _Kept:
-    """The SDK's TokenStorage over Logins. fresh: what is there is not looked at; what comes is kept."""
+    """The SDK's TokenStorage over Logins.
+
+    fresh: a login that is being made. What is there is not looked at, and stays until there are tokens.
+    """
 
     def __init__(self, logins: Logins, url: str, *, fresh: bool = False) -> None:
         self._logins = logins
         self._url = url
         self._fresh = fresh
+        self._client: dict[str, Any] | None = None  # of a fresh login: registered, and without tokens yet
         self.changed = False
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -99,15 +103,17 @@ class _Kept:
         return None if held is None else OAuthToken.model_validate(held)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._logins.keep(self._url, tokens=_plain(tokens))
+        self._logins.keep(self._url, client=self._client, tokens=_plain(tokens))
         self.changed = True
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        held = None if self._fresh else self._logins.client(self._url)
+        held = self._client if self._fresh else self._logins.client(self._url)
         return None if held is None else OAuthClientInformationFull.model_validate(held)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._logins.keep(self._url, client=_plain(client_info))
+        self._client = _plain(client_info)
+        if not self._fresh:
+            self._logins.keep(self._url, client=self._client)
 
 
 def _plain(model: Any) -> dict[str, Any]:
