@@ -33,7 +33,7 @@ command = "./bin/server"
 args = ["--root", "${HOST}", "$${literal}"]
 env = { API_TOKEN = "${TOKEN}", MODE = "strict" }
 env_vars = ["PATH_TO_DATA"]
-cwd = "work"
+cwd = "place"
 connect_timeout = 3
 timeout = 90
 enabled = true
@@ -74,8 +74,8 @@ def test_a_file_with_every_key_becomes_servers() -> None:
     assert (local.id, local.transport, local.command, local.cwd) == (
         "local",
         "stdio",
-        "/somewhere/work/bin/server",
-        Path("/somewhere/work"),
+        "/somewhere/place/bin/server",
+        Path("/somewhere/place"),
     )
     assert local.args == ("--root", "example.org", "${literal}")
     assert local.env == {"API_TOKEN": "s3cret-value-1", "MODE": "strict"} and local.env_vars == ("PATH_TO_DATA",)
