@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 import threading
 import urllib.request
 import webbrowser
@@ -83,6 +84,21 @@ def test_a_refused_login_keeps_nothing(project: Project, guarded: OAuthServer, s
     assert done.code != 0
     assert "access_denied" in done.err
     assert not (project.home / "state" / "logins.json").exists()
+
+
+def test_a_refused_login_in_a_browser_that_stays_is_one_sentence_and_no_traceback(
+    project: Project, guarded: OAuthServer
+) -> None:
+    guarded.refuses = True
+    browser = project.home / "browser"  # one that its caller waits for, as for a text browser
+    browser.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request\nurllib.request.urlopen(sys.argv[1], timeout=20).read()\n"
+    )
+    browser.chmod(0o700)
+    done = project.process("login", "guarded", BROWSER=str(browser))
+    assert done.code == 4
+    assert "error: guarded: The login was refused: access_denied" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_refused_login_leaves_the_one_before_as_it_was(

@@ -38,9 +38,11 @@ def login(
     def show(url: str) -> None:
         cli.out.say(f"open this address and say yes to it:\n{url}")
         if not no_browser:
+            import threading
             import webbrowser
 
-            webbrowser.open(url)
+            # a text browser stays until it is closed, and is answered from here meanwhile
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
     if asyncio.run(log_in(spec, logins, show)):
         return _ended(cli, spec, logged_in=True, said=f"logged in at {spec.id}; kept in {logins.path}")

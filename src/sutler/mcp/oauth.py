@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -32,6 +33,9 @@ _HELLO = {
     },
 }
 _SECONDS = 30.0  # one request of the flow
+
+# what goes wrong is raised, and said in words; a host that listens to the SDK's log still hears it
+logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
 
 
 def provider(spec: ServerSpec, logins: Logins) -> OAuthClientProvider:
