@@ -116,6 +116,17 @@ class Core:
             self._tools[key] = tool
         return tool
 
+    def audit(
+        self, kind: str, /, *, tool: str = "", run_id: str | None = None, durable: bool = False, **data: Any
+    ) -> None:
+        """One line of the audit log, from any thread: what was decided or changed beside the calls and runs themselves.
+
+        kind: `decision`, or `change.<what>` (policy, library, handler, config, approval, definition, trust).
+        tool: source::tool, or a source. data: plain values, masked as arguments are. Calls and runs write their own.
+        durable: on the disk when this returns; never on a loop.
+        """
+        self.recorder.audit(kind, {"tool": tool, "run_id": run_id, **data}, durable=durable)
+
     def injected(self, ticket: Ticket, *, is_async: bool = False) -> Mapping[str, Any]:
         """The arguments as the callable gets them: with what its host injects, when it declares it (RUN-06).
 

@@ -175,6 +175,14 @@ class Recorder:
         record.status, record.error, record.ended = result.status, result.error, record.started
         self._keep(self.store.finish_run, record)
 
+    def audit(self, kind: str, data: Mapping[str, Any], *, durable: bool = False) -> None:
+        """A line of the audit log. Unless durable it is written a moment later, so that a loop may call this."""
+        said = {name: value for name, value in data.items() if value is not None and value != ""}
+        try:
+            self.store.event(kind, said, durable=durable)
+        except _TROUBLE as error:
+            self.trouble = str(error)
+
     def runs(self, limit: int) -> list[RunRecord]:
         return self.store.runs(limit)
 

@@ -81,7 +81,7 @@ class MemoryStore:
             while self._bytes > self._most_bytes and len(self._steps) > 1:
                 self._forget_oldest()
 
-    def event(self, kind: str, payload: Mapping[str, Any]) -> None:
+    def event(self, kind: str, payload: Mapping[str, Any], *, durable: bool = True) -> None:
         with self._lock:
             self._events.append(EventRecord(kind=kind, payload=payload, at=time.time()))
 

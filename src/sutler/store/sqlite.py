@@ -94,8 +94,13 @@ class SqliteStore:
         else:
             self._enqueue(row)
 
-    def event(self, kind: str, payload: Mapping[str, Any]) -> None:
-        self._write(rows.event_row(kind, payload, time.time(), self._masks), durable=True)
+    def event(self, kind: str, payload: Mapping[str, Any], *, durable: bool = True) -> None:
+        row = rows.event_row(kind, payload, time.time(), self._masks)
+        if durable:
+            self._write(row, durable=True)
+        else:
+            self._here()
+            self._enqueue(row)
 
     def runs(self, limit: int = 20, status: StoredStatus | None = None) -> list[RunRecord]:
         where, values = ("", ()) if status is None else (" WHERE status = ?", (status,))
