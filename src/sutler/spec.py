@@ -41,6 +41,7 @@ def _short(self: Any) -> str:
 GradeFrom = Literal["override", "declared", "hints", "undeclared"]
 SourceKind = Literal["config", "library", "code", "function", "virtual", "mcp", "openapi"]
 Trust = Literal["local", "mcp", "virtual"]
+Outcome = Literal["allow", "ask", "deny", "depends"]
 FailureKind = Literal[
     "not_found", "invalid_arguments", "denied", "timeout", "unavailable", "tool_error", "crashed", "limit"
 ]
@@ -261,9 +262,12 @@ class ToolFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What policy said of one call, and what decided it (a rule, a level, a person)."""
+    """What policy said of one call, and what decided it (a rule, a level, a person).
 
-    outcome: Literal["allow", "ask", "deny"]
+    depends: only in a plan, where the arguments, or the tool itself, will decide.
+    """
+
+    outcome: Outcome
     reason: str = ""
     by: str = ""
     how: str = ""

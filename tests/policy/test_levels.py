@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sutler.policy.levels import Policy
-from sutler.spec import Grade, Origin, ToolSpec
+from sutler.policy.levels import LEVELS, Policy
+from sutler.spec import Grade, Origin, ToolCall, ToolSpec
 
 
 def spec(kind: str, source: str = "x", *, grade: Grade | None = None, precedence: float = 10) -> ToolSpec:
@@ -74,3 +75,17 @@ def test_an_undeclared_local_tool_runs_unasked_and_keeps_its_grade() -> None:
 def test_an_unknown_level_is_refused(level: Any) -> None:
     with pytest.raises(ValueError, match="strict, safe, full_access"):
         Policy(level=level)
+
+
+def test_a_library_tool_that_asks_itself_is_asked_for_only_at_level_strict() -> None:
+    tool = replace(spec("library", grade=Grade(3, 3)), meta={"asks_itself": True})
+    call = ToolCall(call_id="1", spec=tool, arguments={})
+    found = {level: Policy(level=level).decide(call).outcome for level in LEVELS}
+    assert found == {"strict": "ask", "safe": "allow", "full_access": "allow"}
+    assert Policy().preview(tool).outcome == "depends"
+
+
+@pytest.mark.parametrize("kind", ["mcp", "virtual", "code", "config"])
+def test_only_a_tool_folder_may_say_of_a_tool_that_it_asks_itself(kind: str) -> None:
+    tool = replace(spec(kind, grade=Grade(3, 3)), meta={"asks_itself": True})
+    assert Policy().decide(ToolCall(call_id="1", spec=tool, arguments={})).outcome == "ask"

@@ -308,6 +308,21 @@ def test_a_tool_decorator_is_read_without_running_it(tmp_path: Path) -> None:
     assert source.resolve(look)() == "seen"
 
 
+def test_a_tool_that_asks_itself_says_so_before_its_file_is_run(tmp_path: Path) -> None:
+    text = """
+        from sutler import tool
+        @tool(asks_itself=True)
+        def tool_shell(command: str): raise RuntimeError
+        @tool(asks_itself="always")
+        def tool_other(): ...
+        """
+    lay(tmp_path, {"a.py": text})
+    source = only(tmp_path)
+    shell, other = source.discover()
+    assert (shell.meta, other.meta) == ({"asks_itself": True}, {})
+    assert "asks_itself must be True or False" in "\n".join(source.notes)
+
+
 @pytest.mark.requirement("LIB-03")
 def test_a_library_that_keeps_the_process_directory_asks_for_a_process(tmp_path: Path) -> None:
     lay(tmp_path, {"a.py": "def tool_a():\n    import polars\n", "b.py": "import json\ndef tool_b(): ...\n"})

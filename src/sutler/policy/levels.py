@@ -4,6 +4,7 @@
 |-------------------------------|--------|---------------------------------------------------------------|-------------|
 | function of the host's code   | ask    | allow                                                         | allow       |
 | config, tool folders          | ask    | allow; declared w = 3 or d = 3: ask                           | allow       |
+| tools that ask by themselves  | ask    | allow: they ask by rules of their own                         | allow       |
 | shipped default tools         | ask    | inside the workspace: allow; network (w >= 2): ask            | allow       |
 | virtual                       | ask    | declared (w <= 2, d <= 2): allow; else ask                    | allow       |
 | own MCP servers, openapi      | ask    | read-only (w <= 2, d <= 1): allow; else ask                   | allow       |
@@ -47,10 +48,14 @@ class Policy:
 
     def decide(self, call: ToolCall) -> Decision:
         """allow or ask for one call with its effective arguments; the reason names the row of the table."""
-        return self.preview(call.spec)
+        return self._by_level(call.spec)
 
     def preview(self, spec: ToolSpec) -> Decision:
-        """The same before the arguments are known. The levels never look at arguments, so it is exact."""
+        """The same before the arguments are known: `depends` where only a call tells."""
+        decision = self._by_level(spec)
+        return _ITSELF if decision is _ASKS else decision
+
+    def _by_level(self, spec: ToolSpec) -> Decision:
         level = self.level_of(spec.origin.source)
         if level == "full_access":
             return _FULL
@@ -67,6 +72,8 @@ class Policy:
                 if grade.w < 2 or self.network:
                     return _ALLOW
                 return _ask(f"it reaches the network; [policy] allow_network = true allows {spec.name}")
+            case "library" if spec.meta.get("asks_itself"):
+                return _ASKS
             case "config" | "library":
                 if declared and (grade.w == 3 or grade.d == 3):
                     return _ask(f"it is declared to act on the world or destroy {grade}")
@@ -84,6 +91,8 @@ class Policy:
 
 _ALLOW = Decision(outcome="allow", by="level safe")
 _FULL = Decision(outcome="allow", by="level full_access")
+_ASKS = Decision(outcome="allow", by="level safe", reason="it asks by rules of its own")
+_ITSELF = Decision(outcome="depends", by="level safe", reason="it asks by rules of its own")
 _STRICT = Decision(outcome="ask", by="level strict", reason="at level strict every call asks")
 
 

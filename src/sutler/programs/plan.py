@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from ..inventory import Inventory
 from ..lang import Checked, Problem, check
-from ..spec import PURE, Grade, ToolSpec
+from ..spec import PURE, Grade, Outcome, ToolSpec
 from .crossing import guarded
 from .signatures import Signatures, program_row
-
-PlannedDecision = Literal["allow", "ask", "deny", "depends"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +25,7 @@ class PlannedCall:
     line: int
     args: Mapping[str, Any] | None
     in_loop: bool
-    decision: PlannedDecision
+    decision: Outcome
     partly: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
 
 
@@ -69,7 +67,7 @@ def plan_program(
     *,
     level: str,
     params: Iterable[str],
-    preview: Callable[[ToolSpec, Mapping[str, Any] | None], PlannedDecision],
+    preview: Callable[[ToolSpec, Mapping[str, Any] | None], Outcome],
 ) -> PlannedProgram:
     """The check, and for each call what policy would say of it; `preview` answers for a tool and literal arguments."""
     checked = check_program(text, inventory, level=level, params=params)

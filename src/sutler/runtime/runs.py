@@ -19,10 +19,10 @@ from ..lang import Checked
 from ..limits import Limits
 from ..programs.checks import Checks
 from ..programs.driver import Driver, Ended, Stop
-from ..programs.plan import PlannedDecision, PlannedProgram, plan_program
+from ..programs.plan import PlannedProgram, plan_program
 from ..programs.slots import SLOTS
 from ..results import to_plain
-from ..spec import Grade, RunError, RunResult, ToolSpec
+from ..spec import Grade, Outcome, RunError, RunResult, ToolSpec
 from ..store import RunRecord
 from ..workspace.watchdog import Deadline
 from .batches import open_step
@@ -71,7 +71,7 @@ class Runs:
     def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
         return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
 
-    def _preview(self, spec: ToolSpec, args: Mapping[str, Any] | None) -> PlannedDecision:
+    def _preview(self, spec: ToolSpec, args: Mapping[str, Any] | None) -> Outcome:
         return self._core.policy.preview(spec).outcome
 
     def run(self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str) -> RunResult:

@@ -30,6 +30,7 @@ class Declared:
     timeout: float | None = None
     isolation: Isolation | None = None
     affinity: Literal["thread"] | None = None
+    asks_itself: bool | None = None
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -47,12 +48,17 @@ class Declared:
             open_world=self.open_world,
         )
 
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What goes into `ToolSpec.meta`: how the tool is approved."""
+        return {"asks_itself": True} if self.asks_itself else {}
+
 
 KEYWORDS = tuple(item.name for item in fields(Declared))
 
 
 def _check(keyword: str, value: object) -> None:
-    if keyword in ("read_only", "destructive", "idempotent", "open_world"):
+    if keyword in ("read_only", "destructive", "idempotent", "open_world", "asks_itself"):
         if not isinstance(value, bool):
             raise TypeError(f"@tool: {keyword} must be True or False, not {value!r}")
     elif keyword in ("name", "description", "title"):
@@ -90,6 +96,7 @@ def tool(
     timeout: float | None = None,
     isolation: Isolation | None = None,
     affinity: Literal["thread"] | None = None,
+    asks_itself: bool | None = None,
 ) -> Callable[[F], F]: ...
 def tool(
     fn: Any = None,
@@ -105,6 +112,7 @@ def tool(
     timeout: float | None = None,
     isolation: Isolation | None = None,
     affinity: Literal["thread"] | None = None,
+    asks_itself: bool | None = None,
 ) -> Any:
     """Mark a function as a tool and say what it does; the function itself comes back unchanged.
 
@@ -112,6 +120,8 @@ def tool(
     open_world: it reaches beyond this machine; for a local tool, unsaid means it does not.
     timeout: seconds one call may take. isolation: "process" runs it in a worker process.
     affinity: "thread" runs all calls of the library on one thread.
+    asks_itself: it asks the person itself, through its library's confirm_handler and by rules of its own, so level safe
+        does not ask before it (tool folders only).
     Raises TypeError or ValueError, naming the keyword, for a value that cannot be meant.
     """
     declared = Declared(
@@ -125,6 +135,7 @@ def tool(
         timeout=timeout,
         isolation=isolation,
         affinity=affinity,
+        asks_itself=asks_itself,
     )
 
     if read_only and destructive:

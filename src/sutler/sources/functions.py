@@ -78,6 +78,7 @@ class FunctionSource:
             isolation=declared.isolation if declared is not None else None,
             affinity=declared.affinity if declared is not None else None,
             notes=found.notes,
+            meta=declared.meta if declared is not None else {},
         )
         return self._put(spec, function)
 

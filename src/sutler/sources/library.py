@@ -228,8 +228,9 @@ class LibraryToolSource:
             known["timeout"] = declared.timeout
             known["affinity"] = declared.affinity
             known["isolation"] = declared.isolation or isolation
+            known["meta"] = declared.meta
         if held.scan.fallback is not None:
-            known["meta"] = {"_parsed_via_regex_fallback": True}
+            known["meta"] = {**known.get("meta", {}), "_parsed_via_regex_fallback": True}
         return lazy_spec(known, Pending(partial(self._describe, file, found, held.scan.fallback)))
 
     def _describe(self, file: ToolFile, found: FoundTool, broken: SyntaxProblem | None) -> Mapping[str, Any]:
