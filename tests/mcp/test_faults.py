@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sutler.errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
-from sutler.mcp import server_task
+from sutler.mcp import connection
 from sutler.mcp.manager import ServerManager
 from sutler.mcp.states import ServerState
 
@@ -71,7 +71,7 @@ def test_a_server_that_cannot_be_had_says_why_and_harms_no_other(servers: Server
 def test_an_odd_server_is_used_all_the_same(
     servers: Servers, mode: str, tools: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_task, "PROBE", 0.2)
+    monkeypatch.setattr(connection, "PROBE", 0.2)
     manager, state = _among_healthy(servers, mode)
     assert (state.state, state.tools) == ("ready", tools)
     if tools > 1 and mode not in ("pages", "endless"):

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from sutler.errors import ClosedError, ToolNotFound, ToolTimeout, ToolUnavailable
-from sutler.mcp import server_task
+from sutler.mcp import connection, server_task
 from sutler.mcp.manager import ServerManager
 from sutler.mcp.portal import Portal
 from sutler.servers import ServerSpec, ToolOverride
@@ -50,7 +50,7 @@ def test_both_eras_are_spoken(servers: Servers, mode: str, era: str, spoken: str
 def test_a_slow_server_of_the_new_era_is_not_taken_for_an_old_one(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_task, "PROBE", 0.2)  # it answers after 0.5
+    monkeypatch.setattr(connection, "PROBE", 0.2)  # it answers after 0.5
     manager = servers.one("slow_modern")
     assert manager.state("s").era == "modern 2026-07-28"
 
@@ -172,7 +172,7 @@ def test_a_server_that_has_other_tools_than_remembered_changes_them_with_the_dif
 
 @pytest.mark.requirement("MCP-13")
 def test_the_era_is_remembered(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_task, "PROBE", 0.2)
+    monkeypatch.setattr(connection, "PROBE", 0.2)
     spec = servers.spec("s", "silent")
     servers.manager(spec, cache_dir=tmp_path / "cache").close()
     (file,) = (tmp_path / "cache" / "mcp").iterdir()
@@ -274,7 +274,7 @@ def test_a_cancelled_call_is_cancelled_on_the_server_once(servers: Servers, era:
 
 @pytest.mark.requirement("MCP-09")
 def test_a_start_that_is_given_up_sends_no_cancellation(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_task, "PROBE", 0.2)
+    monkeypatch.setattr(connection, "PROBE", 0.2)
     manager = servers.one("silent")
     assert [one["method"] for one in json.loads(servers.text(manager, "seen"))] == ["notifications/initialized"]
 

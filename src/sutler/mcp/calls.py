@@ -53,7 +53,8 @@ async def call(
                 async with own.slots:
                     doing = "no answer"
                     from .link import Exchange
-                    from .session import Lost, unhurried
+                    from .questions import unhurried
+                    from .session import Lost
 
                     exchange = Exchange(
                         method="tools/call",

@@ -110,11 +110,11 @@ class ServerManager:
 
     def version(self, server: str) -> int:
         """Another number whenever `tools` has changed."""
-        return self._task(server).version
+        return self._task(server).known.version
 
     def changes(self, server: str) -> tuple[ToolChange, ...]:
         """How its list of tools changed since the start, the last 20 times (MCP-10)."""
-        return tuple(self._task(server).changes)
+        return tuple(self._task(server).known.changes)
 
     def missing(self) -> tuple[str, ...]:
         """Why a start must fail: the `required` servers that are not to be had, each with its reason."""

@@ -1,12 +1,10 @@
 """The owner of one server: it alone connects, reconnects and closes; calls wait for what it brings (MCP-04).
 
-    new -> connecting -> ready -> connecting ...        the server went and came back
-                      -> backoff -> connecting ...      it could not be had: 0.1 s, 0.2 s... up to 30 s
-                      -> parked | auth_required         five times in a row, or nothing that time mends: until a call
-    disabled | unavailable                              by its config: never started
-    stopped                                             closed
-
-Imports no SDK until a server is to be reached, and spawns a stdio server first: the SDK loads while the server starts.
+new -> connecting -> ready -> connecting ...        the server went and came back
+                  -> backoff -> connecting ...      it could not be had: 0.1 s, 0.2 s... up to 30 s
+                  -> parked | auth_required         five times in a row, or nothing that time mends: until a call
+disabled | unavailable                              by its config: never started
+stopped                                             closed
 """
 
 from __future__ import annotations
@@ -15,45 +13,24 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolUnavailable
 from ..policy.masking import Masker, Secrets
 from ..servers import RemoteTool, ServerSpec
-from .cache import ServerCache
-from .portal import off_loop
-from .states import ServerState, State, ToolChange, difference, take_notes
-from .stdio import Child, Junk, Tail
+from .connection import Connection, Hub, first
+from .known import Known
+from .states import ServerState, State, take_notes
+from .stdio import Child, Junk
 
 if TYPE_CHECKING:
-    from .link import Exchange, Link
     from .listing import Listing
     from .session import Session
 
-PROBE = 2.0  # seconds that a server may take over server/discover before it counts as one of the old era
 FAILURES_TO_PARK = 5
 STEADY = 60.0  # seconds of service after which earlier failures are forgotten
 BACKOFF = 0.1
 LONGEST_BACKOFF = 30.0
-SETTLE = 0.2  # seconds in which further notices of changed tools are one
-_CHANGES_KEPT = 20
-_STARTING = 3.0  # seconds that a server that starts holds its place in the queue
-_TAIL_IN_REASON = 200
-
-
-class Hub(Protocol):
-    """What the owner tasks of one manager share."""
-
-    ask: Callable[[dict[str, Any]], Any] | None
-    starting: asyncio.Semaphore
-    cache: ServerCache
-
-    def changed(self, server: str) -> None: ...
-    def notified(self, server: str, method: str, params: Mapping[str, Any]) -> None: ...
-    def auth(self, spec: ServerSpec) -> Any: ...
-    async def load(self) -> None: ...
 
 
 class ServerTask:
@@ -61,67 +38,65 @@ class ServerTask:
 
     def __init__(self, spec: ServerSpec, hub: Hub, *, without: str = "", samples: bool = False) -> None:
         self.spec = spec
-        self._samples = samples
+        self.known = Known(spec, hub.cache)
         self.state: State = "new"
         self.reason = ""
         self.since = time.time()
-        self.era = ""
         self.protocol = ""
-        self.server = ""
         self.restarts = 0
-        self.tools: tuple[RemoteTool, ...] = ()
-        self.version = 0
-        self.notes: dict[str, None] = {}
-        self.changes: deque[ToolChange] = deque(maxlen=_CHANGES_KEPT)
         self.junk = Junk()
-        self.stderr = Tail()
-        self.child: Child | None = None
+        self.slots = asyncio.Semaphore(max(1, spec.concurrency))
+        self.settled = asyncio.Event()
+        self.wanted = False  # somebody asked for it to be started
+        self._samples = samples
         self._hub = hub
         self._masker = Masker(Secrets(spec.secrets))
+        self._connection: Connection | None = None
         self._session: Session | None = None
         self._connections = 0
         self._failures = 0
-        self._permanent = False
-        self._doubtful = False  # the era was chosen while the network failed: not one to remember
-        self._leave: Callable[[], None] = lambda: None
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._stop = asyncio.Event()
-        self.settled = asyncio.Event()
-        self.wanted = False  # somebody asked for it to be started
         self._waiters: list[asyncio.Future[Session]] = []
-        self.slots = asyncio.Semaphore(max(1, spec.concurrency))
-        self._relisting: asyncio.Task[None] | None = None
-        self._stale = False
-        self._saving: set[asyncio.Task[None]] = set()
         if not spec.enabled:
             self.state, self.reason = "disabled", "its config says enabled = false"
         elif reason := spec.unavailable or without:
             self.state, self.reason = "unavailable", reason
         if self.off:
             self.settled.set()
-            return
-        held, note = hub.cache.load(spec)
-        take_notes(self.notes, [note] if note else [])
-        if held is not None:
-            self.tools, self.era, self.server = held.tools, held.era, held.server
-            self.version = 1
+        else:
+            self.known.remember()
 
     @property
     def off(self) -> bool:
         """Whether its config keeps it from being started."""
         return self.state in ("disabled", "unavailable")
 
+    @property
+    def tools(self) -> tuple[RemoteTool, ...]:
+        return self.known.tools
+
+    @property
+    def era(self) -> str:
+        return self.known.era
+
+    @property
+    def child(self) -> Child | None:
+        """Its process, while it runs."""
+        child = self._connection.child if self._connection is not None else None
+        return child if child is not None and child.running else None
+
     def snapshot(self) -> ServerState:
         """What is known of it now; from any thread."""
-        session, child = self._session, self.child
-        notes = dict(self.notes)
-        if session is not None:
-            notes |= session.link.notes
+        known, connection, child = self.known, self._connection, self.child
+        notes = dict(known.notes)
+        if connection is not None:
+            notes |= connection.notes
         seen: Any = self._masker.value(
             {
                 "reason": self.reason,
-                "stderr": self.stderr.text(),
+                "stderr": connection.stderr.text() if connection is not None else "",
                 "junk": list(self.junk.samples),
                 "notes": [*self.spec.notes, *notes],
             }
@@ -130,18 +105,18 @@ class ServerTask:
             id=self.spec.id,
             state=self.state,
             reason=seen["reason"],
-            era=f"{self.era} {self.protocol}".strip(),
-            pid=child.pid or None if child is not None and child.running else None,
+            era=f"{known.era} {self.protocol}".strip(),
+            pid=child.pid or None if child is not None else None,
             restarts=self.restarts,
             junk_lines=self.junk.lines,
             junk=tuple(seen["junk"]),
             stderr_tail=seen["stderr"],
-            tools=len(self.tools),
-            cached=any(tool.cached for tool in self.tools),
+            tools=len(known.tools),
+            cached=any(tool.cached for tool in known.tools),
             since=self.since,
-            server=self.server,
+            server=known.server,
             notes=tuple(seen["notes"]),
-            changes=tuple(self.changes),
+            changes=tuple(known.changes),
         )
 
     # ------------------------------------------------------------------ the owner
@@ -175,21 +150,21 @@ class ServerTask:
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task], timeout=1.0)
-        if self._saving:
-            await asyncio.wait(self._saving, timeout=1.0)
+        await self.known.saved(1.0)
         self._fail_waiters("it is stopped")
         if not self.off:
             self._set("stopped")
         self.settled.set()
         left: list[str] = []
-        if self.child is not None and self.child.running:
+        child = self.child
+        if child is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.child.end(), seconds)
+                await asyncio.wait_for(child.end(), seconds)
         if task is not None and not task.done():
             left.append(f"{self.spec.id}: its task ignores its end")
-        if self.child is not None and self.child.running:
-            self.child.kill()
-            left.append(f"{self.spec.id}: process {self.child.pid} had to be abandoned")
+        if child is not None and child.running:
+            child.kill()
+            left.append(f"{self.spec.id}: process {child.pid} had to be abandoned")
         return tuple(left)
 
     async def _own(self) -> None:
@@ -197,7 +172,8 @@ class ServerTask:
         while not self._stop.is_set():
             self._wake.clear()
             began = time.monotonic()
-            served = await self._connection()
+            connection = await self._connect()
+            served = connection.served
             if self._stop.is_set():
                 return
             if served and time.monotonic() - began > STEADY:
@@ -205,8 +181,10 @@ class ServerTask:
             self._failures += 1
             if served and self._waiters and self._failures < FAILURES_TO_PARK:
                 continue  # it went while somebody wants it: at once
-            if self.state != "auth_required":
-                parked = self._permanent or self._failures >= FAILURES_TO_PARK
+            if connection.login:
+                self._set("auth_required", self.reason)
+            else:
+                parked = connection.permanent or self._failures >= FAILURES_TO_PARK
                 self._set("parked" if parked else "backoff", self.reason)
             if not served:
                 self._fail_waiters(self.reason)
@@ -217,128 +195,33 @@ class ServerTask:
             delay = None
             if self.state == "backoff":
                 delay = min(BACKOFF * 2 ** (self._failures - 1), LONGEST_BACKOFF)
-            await _first(self._stop, self._wake, seconds=delay)
+            await first(self._stop, self._wake, seconds=delay)
             if self.state in ("parked", "auth_required"):
                 self._failures = FAILURES_TO_PARK - 1  # one try for the call that woke it
 
-    async def _connection(self) -> bool:
-        """One connection from its start to its end. Whether it ever served; `reason` says why it ended."""
+    async def _connect(self) -> Connection:
+        """One connection from its start to its end; `reason` says why it ended."""
+        known = self.known
         self._set("connecting", self.reason)
-        self._permanent = False
-        exchange: Exchange | None = None
-        link: Link | None = None
-        session: Session | None = None
-        served = False
-        self.stderr = Tail()
-        remembered = self.era
+        remembered = known.era
+        self._connection = one = Connection(self.spec, self._hub, era=known.era, samples=self._samples)
         try:
-            async with contextlib.AsyncExitStack() as stack:
-                await self._take_place(stack)
-                async with asyncio.timeout(self.spec.connect_timeout):
-                    child = await self._spawn(stack)
-                await self._hub.load()  # beside the server's own start, and no part of its time
-                from . import link as links
-                from .session import connect
-
-                async with asyncio.timeout(self.spec.connect_timeout) as limit:
-                    dead = asyncio.Event()
-                    link = links.Link(
-                        probe=self._probe(),
-                        on_changed=self._changed,
-                        on_gone=dead.set,
-                        on_notification=lambda method, params: self._hub.notified(self.spec.id, method, params),
-                        junk=self.junk,
-                    )
-                    exchange = links.Exchange(method="connect")
-                    token = links.current.set(exchange)
-                    ask, auth = self._hub.ask, self._hub.auth(self.spec)
-                    try:
-                        session = await stack.enter_async_context(
-                            connect(
-                                self.spec,
-                                link,
-                                dead,
-                                child=child,
-                                mode=self._mode(),
-                                ask=ask,
-                                auth=auth,
-                                samples=self._samples,
-                            )
-                        )
-                    finally:
-                        links.current.reset(token)
-                    left = (limit.when() or 0.0) - asyncio.get_running_loop().time()
-                    listing = await session.list_tools(max(0.1, left * 0.9))
-                served = True
-                self._doubtful = exchange.failure is not None and not 300 <= exchange.failure.status < 500
-                await self._serve(session, listing)
-            self.reason = session.why or "it closed the connection"
-        except TimeoutError:
-            self.reason = f"it did not answer within {self.spec.connect_timeout:g} s"
-        except OSError as error:
-            self.reason, self._permanent = str(error), exchange is None
-        except ImportError as error:
-            self.reason, self._permanent = f"the mcp package cannot be used: {error}", True
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            self.reason = "its transport failed"
-        except (Exception, BaseExceptionGroup) as error:
-            self.reason, login = _explained(error, exchange, self.spec)
-            if login:
-                self._set("auth_required", self.reason)
+            await one.run(self.junk, self._changed, self._serve)
         finally:
-            if link is not None:
-                take_notes(self.notes, link.notes)
-                if link.gone:
-                    self._tell_end()
-            if session is not None:
-                session.why = self.reason
-                session.ended.set()
-            self.child = self.child if self.child is not None and self.child.running else None
-        if not served and remembered and self.spec.era == "auto":
-            self.era = ""  # what was remembered may be what was wrong
-        return served
-
-    async def _take_place(self, stack: contextlib.AsyncExitStack) -> None:
-        """At most so many servers start at once; one that is slow does not keep its place."""
-        await self._hub.starting.acquire()
-        place = [self._hub.starting]
-
-        def leave() -> None:
-            if place:
-                place.pop().release()
-
-        asyncio.get_running_loop().call_later(_STARTING, leave)
-        stack.callback(leave)
-        self._leave = leave
-
-    async def _spawn(self, stack: contextlib.AsyncExitStack) -> Child | None:
-        if self.spec.transport != "stdio":
-            return None
-        self.child = child = await Child.start(self.spec, self.stderr)
-        stack.push_async_callback(child.end)
-        return child
-
-    def _mode(self) -> str:
-        era = self.spec.era if self.spec.era != "auto" else self.era
-        return "legacy" if era == "legacy" else "auto"
-
-    def _probe(self) -> float | None:
-        """How long server/discover may go unanswered; None for as long as the connection may take."""
-        if self.spec.era == "modern" or self.era == "modern":
-            return None
-        half = self.spec.connect_timeout / 2
-        return min(PROBE, half) if self.spec.transport == "stdio" else half
+            self.reason = one.reason or self.reason
+            take_notes(known.notes, one.notes)
+        if not one.served and remembered and self.spec.era == "auto":
+            known.era = ""  # what was remembered may be what was wrong
+        return one
 
     async def _serve(self, session: Session, listing: Listing) -> None:
-        self._leave()
+        known = self.known
         self.restarts = self._connections
         self._connections += 1
-        self.era, self.protocol, self.server = session.era, session.client.protocol_version, session.server
+        known.era, self.protocol, known.server = session.era, session.client.protocol_version, session.server
+        known.keeps_era = self._connection is None or not self._connection.doubtful
         self._session = session
-        self._update(listing)
+        known.take(listing)
         self._set("ready", self.reason if self.restarts else "")
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -350,74 +233,28 @@ class ServerTask:
         if session.era == "modern" and any(session.tells):
             listening = asyncio.ensure_future(session.listen(self._changed))
         try:
-            await _first(self._stop, session.dead)
+            await first(self._stop, session.dead)
         finally:
             self._session = None
             session.dead.set()
-            relisting, self._relisting = self._relisting, None
-            for task in (listening, relisting):
-                if task is not None:
-                    task.cancel()
-                    await asyncio.wait([task])
+            if listening is not None:
+                listening.cancel()
+                await asyncio.wait([listening])
+            await known.leave()
 
-    def _tell_end(self) -> None:
-        """Say how the process ended, when it was not ended from here: only the teardown could tell."""
-        child = self.child
-        if child is None:
-            return
-        if child.forced:
-            self.reason = "it closed its stdout"
-            return
-        last = self.stderr.text().rstrip().rpartition("\n")[2].strip()[-_TAIL_IN_REASON:]
-        self.reason = f"its process {child.how}{f': {last}' if last else ''}"
+    def _changed(self) -> None:
+        self.known.changed(self._session, self._relisted)
+
+    def _relisted(self, differs: bool) -> None:
+        if differs:
+            self._hub.changed(self.spec.id)
+        else:  # they may have been others in between
+            self._hub.notified(self.spec.id, "notifications/tools/list_changed", {})
 
     def _set(self, state: State, reason: str = "") -> None:
         if state != self.state:
             self.since = time.time()
         self.state, self.reason = state, reason
-
-    # ------------------------------------------------------------------ its tools
-
-    def _update(self, listing: Listing) -> None:
-        take_notes(self.notes, listing.notes)
-        change = difference(self.tools, listing.tools, at=time.time())
-        first = self.version == 0
-        self.tools = listing.tools
-        if change or first:
-            self.version += 1
-            if not first:
-                self.changes.append(change)
-        task = asyncio.ensure_future(self._save())
-        self._saving.add(task)
-        task.add_done_callback(self._saving.discard)
-
-    async def _save(self) -> None:
-        era = self.era if self.spec.era == "auto" and not self._doubtful else ""
-        tools, server = self.tools, self.server
-        note = await off_loop(lambda: self._hub.cache.save(self.spec, tools, era=era, server=server))
-        take_notes(self.notes, [note] if note else [])
-
-    def _changed(self) -> None:
-        """The server says that its tools changed. A storm of that is one new listing, and one more after it."""
-        self._stale = True
-        if self._session is not None and (self._relisting is None or self._relisting.done()):
-            self._relisting = asyncio.ensure_future(self._relist(self._session))
-
-    async def _relist(self, session: Session) -> None:
-        while self._stale and session.usable:
-            await asyncio.sleep(SETTLE)
-            self._stale = False
-            try:
-                listing = await session.list_tools(self.spec.connect_timeout)
-            except Exception as error:
-                take_notes(self.notes, [f"its changed tools could not be read: {error}"])
-                return
-            before = self.version
-            self._update(listing)
-            if self.version != before:
-                self._hub.changed(self.spec.id)
-            else:  # they may have been others in between
-                self._hub.notified(self.spec.id, "notifications/tools/list_changed", {})
 
     # ------------------------------------------------------------------ for calls
 
@@ -452,22 +289,3 @@ class ServerTask:
 
     def masked(self, value: Any) -> Any:
         return self._masker.value(value)
-
-
-def _explained(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:
-    """Why there is no connection, and whether it is for want of a login."""
-    if exchange is None:  # the SDK is not there yet, so it has no part in it
-        return str(error) or type(error).__name__, False
-    from .session import explain
-
-    return explain(error, exchange, spec)
-
-
-async def _first(*events: asyncio.Event, seconds: float | None = None) -> None:
-    tasks = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import mcp_types as types
-from mcp.client import ClientRequestContext
-from mcp.client.auth import OAuthFlowError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
@@ -23,16 +21,16 @@ from pydantic import ValidationError
 from mcp import Client
 
 from ..errors import ToolCallError, ToolError, ToolUnavailable
-from ..servers import InputRequired, RemoteError, RemoteResult, ServerSpec
+from ..servers import InputRequired, RemoteResult, ServerSpec
+from .answers import to_result
 from .http import over_http
 from .link import Exchange, HttpFailure, Link, current, header_fault
 from .listing import Listing, read_all
-from .portal import off_loop
+from .questions import Ask, Questions
+from .reasons import brief, needs_login, refused, root
 from .states import take_notes
 from .stdio import Child
 from .streams import over_stdio
-
-Ask = Callable[[dict[str, Any]], Any]
 
 _LISTEN_AGAIN = 1.0
 _ACK_WITHIN = 10.0
@@ -55,12 +53,11 @@ class Lost(Exception):
 class Session:
     """What the owner task and the calls share of one connection. `dead`: it can serve no further call."""
 
-    def __init__(self, spec: ServerSpec, client: Client, link: Link, dead: asyncio.Event, ask: Ask | None) -> None:
+    def __init__(self, spec: ServerSpec, client: Client, link: Link, dead: asyncio.Event) -> None:
         self.spec = spec
         self.client = client
         self.link = link
         self.dead = dead
-        self.ask = ask
         self.ended = asyncio.Event()  # torn down: `why` is as good as it gets
         self.why = ""
 
@@ -183,7 +180,7 @@ class Session:
             return self._http_failed(exchange.failure, error)
         broken = self.spec.transport != "stdio" and error.message.startswith("SSE stream")  # the SDK's own words
         if exchange.error is not None and not broken:
-            return _refused(exchange.error)
+            return refused(exchange.error)
         if error.code != types.CONNECTION_CLOSED:
             return ToolError(error.message)
         return Lost(error.message, sent=exchange.sent) if broken else await self._ended(exchange)
@@ -211,8 +208,8 @@ class Session:
             return Lost(str(failure), sent=True)
         if failure.status < 400:
             return ToolUnavailable(error.message if failure.status >= 300 else str(failure))
-        refused = failure.content_type == "application/json" and error.code != types.INTERNAL_ERROR
-        return _refused(error.error) if refused else ToolError(str(failure))
+        plain = failure.content_type == "application/json" and error.code != types.INTERNAL_ERROR
+        return refused(error.error) if plain else ToolError(str(failure))
 
     def _session_gone(self, failure: HttpFailure) -> bool:
         if self.era != "legacy" or self.spec.transport != "http":
@@ -223,79 +220,6 @@ class Session:
         self.why = f"the server no longer knows the session ({failure.status})"
         self.dead.set()
         return Lost(self.why, sent=True)
-
-    async def elicit(self, context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """A server asks the person something. Declined at once when there is nobody to ask (MCP-14)."""
-        exchange = current.get()
-        if exchange is None or exchange.method != "tools/call":  # an old server asks beside the call it asks for
-            waiting = self.link.in_flight()
-            exchange = waiting[-1] if waiting else None
-        ask = exchange.ask if exchange is not None and exchange.ask is not None else self.ask
-        if ask is None:
-            return types.ElicitResult(action="decline")
-        request: dict[str, Any] = {"message": params.message, "server": self.spec.id}
-        if exchange is not None and exchange.tool:
-            request["tool"] = exchange.tool
-        if isinstance(params, types.ElicitRequestURLParams):
-            request["url"] = params.url
-        else:
-            request["schema"] = params.requested_schema
-        try:
-            answer = await unhurried(ask, request, exchange)
-            if answer is None:
-                return types.ElicitResult(action="decline")
-            return types.ElicitResult(action="accept", content=None if "url" in request else answer)
-        except ValidationError as error:
-            self._noted(exchange, f"what was answered to the server's question has no form it can take: {brief(error)}")
-        except Exception as error:
-            self._noted(exchange, f"the server's question could not be asked: {type(error).__name__}: {error}")
-        return types.ElicitResult(action="cancel")
-
-    async def sample(self, params: types.CreateMessageRequestParams) -> types.CreateMessageResult | types.ErrorData:
-        """A handshake-era server asks for the model of the client that a call is for."""
-        waiting = self.link.in_flight()
-        exchange = waiting[0] if len(waiting) == 1 else None  # of several, the prompt could reach the wrong client
-        if exchange is None or exchange.ask is None:
-            said = f"{len(waiting)} calls are in flight, so it is not known whose model is meant"
-            return types.ErrorData(code=types.INVALID_REQUEST, message=said)
-        try:
-            answer = await unhurried(exchange.ask, {"server": self.spec.id, "sample": params}, exchange)
-        except MCPError as error:
-            return error.error
-        if not isinstance(answer, types.CreateMessageResult):
-            return types.ErrorData(code=types.INVALID_REQUEST, message="the client gave no answer of a model")
-        return answer
-
-    def _noted(self, exchange: Exchange | None, note: str) -> None:
-        if exchange is not None:
-            exchange.notes.append(note)
-        else:
-            take_notes(self.link.notes, [note])
-
-
-async def unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
-    """Ask, with the call's clock stopped: a person's time counts toward no limit."""
-    limit = exchange.deadline if exchange is not None else None
-    if exchange is None or limit is None:
-        return await _asked(ask, request)
-    loop = asyncio.get_running_loop()
-    exchange.asking += 1
-    if exchange.asking == 1 and (until := limit.when()) is not None:
-        exchange.left = until - loop.time()
-        limit.reschedule(None)
-    try:
-        return await _asked(ask, request)
-    finally:
-        exchange.asking -= 1
-        if not exchange.asking and exchange.left:
-            with suppress(RuntimeError):  # the call was given up meanwhile
-                limit.reschedule(loop.time() + exchange.left)
-
-
-async def _asked(ask: Ask, request: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(ask):
-        return await ask(request)
-    return await off_loop(lambda: ask(request))
 
 
 @asynccontextmanager
@@ -313,111 +237,20 @@ async def connect(
     """A negotiated session. Failures come as the SDK has them: `explain` puts them in words."""
     from .. import __version__
 
-    held: list[Session] = []
-
-    async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
-        if not held:
-            return types.ElicitResult(action="decline")
-        return await held[0].elicit(context, params)
-
-    async def sample(
-        context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        return await held[0].sample(params)
-
+    questions = Questions(spec, link, ask)
     client = Client(
         over_stdio(child, link) if child is not None else over_http(spec, link, auth),
         mode=mode,
-        elicitation_callback=elicit,
-        sampling_callback=sample if samples else None,
+        elicitation_callback=questions.elicit,
+        sampling_callback=questions.sample if samples else None,
         client_info=types.Implementation(name="sutler", version=__version__),
         cache=None,
     )
     async with client:
         if spec.era == "modern" and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise ToolUnavailable(f'era = "modern" is set, and it only speaks {client.protocol_version}')
-        session = Session(spec, client, link, dead, ask)
-        held.append(session)
-        yield session
-
-
-def to_result(raw: Mapping[str, Any], notes: list[str]) -> RemoteResult:
-    """A result as the server sent it, in the one shape that can be counted on: a list of objects."""
-    said = list(notes)
-    content: Any = raw.get("content")
-    if content is None and "structuredContent" not in raw:
-        said.append("the answer has no content")
-    if content is None:
-        content = []
-    elif not isinstance(content, list):
-        said.append(f"the content of the answer is no list but {type(content).__name__}: it is taken as one block")
-        content = [content]
-    blocks: list[Mapping[str, Any]] = []
-    for block in cast("list[Any]", content):
-        if isinstance(block, dict):
-            blocks.append(cast("dict[str, Any]", block))
-        else:
-            said.append(f"a block of the answer is no object but {type(block).__name__}: it is taken as text")
-            blocks.append({"type": "text", "text": block if isinstance(block, str) else _json(block)})
-    meta: Any = raw.get("_meta")
-    return RemoteResult(
-        content=tuple(blocks),
-        structured=raw.get("structuredContent"),
-        has_structured="structuredContent" in raw,
-        is_error=raw.get("isError") is True,
-        meta=cast("dict[str, Any]", meta) if isinstance(meta, dict) else {},
-        notes=tuple(said),
-    )
-
-
-def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:
-    """Why a connection failed, in words, and whether it is for want of a login."""
-    failure = exchange.failure if exchange is not None else None
-    if failure is not None and failure.status in (401, 403):
-        return needs_login(spec, failure), True
-    if failure is not None:
-        return str(failure), False
-    cause = root(error)
-    if isinstance(cause, OAuthFlowError):  # what was kept is no longer accepted, and cannot be refreshed
-        return f"the login at it has ended; run `sutler login {spec.id}`", True
-    if isinstance(cause, TimeoutError):
-        return f"it did not answer within {spec.connect_timeout:g} s", False
-    if isinstance(cause, MCPError):
-        return f"it refused: {cause.message} ({cause.code})", False
-    if isinstance(cause, ValidationError):
-        return f"its answer breaks the protocol: {brief(cause)}", False
-    return str(cause) or type(cause).__name__, False
-
-
-def needs_login(spec: ServerSpec, failure: HttpFailure) -> str:
-    verb = "wants a login" if failure.status == 401 else "refuses these credentials"
-    return f"it {verb} ({failure}); run `sutler login {spec.id}`, or set its headers in the config"
-
-
-def root(error: BaseException) -> BaseException:
-    """The first failure inside anyio's groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error
-
-
-def brief(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'][-3:])) or 'it'}: {first['msg']}"
-
-
-def _refused(error: types.ErrorData) -> ToolError:
-    data: Any = error.data
-    message = error.message.partition(":")[0] if error.code == types.PARSE_ERROR else error.message  # pydantic's report
-    said = f"{message} (MCP error {error.code})"
-    if "no back-channel" in message:
-        said += '; it asks in the way of the old era: set era = "legacy" for it'
-    if error.code == types.URL_ELICITATION_REQUIRED and isinstance(data, dict):
-        asked: Any = cast("dict[str, Any]", data).get("elicitations") or []
-        urls = [str(one.get("url")) for one in cast("list[dict[str, Any]]", asked)]
-        said += f"; open {', '.join(urls)} first"
-    wire = RemoteError(code=error.code, message=error.message, data=data)
-    return ToolError(said, output=data, wire=wire)
+        questions.serve = True
+        yield Session(spec, client, link, dead)
 
 
 def _progress(exchange: Exchange) -> ProgressFnT:
@@ -432,9 +265,3 @@ def _progress(exchange: Exchange) -> ProgressFnT:
 
 def _schema(definition: Any) -> Any:
     return cast("dict[str, Any]", definition).get("inputSchema") if isinstance(definition, dict) else None
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)

@@ -14,8 +14,9 @@ from typing import Any
 from ..errors import ToolUnavailable
 from ..servers import ServerSpec
 from .cache import ServerCache
+from .connection import Hub
 from .relay import relay
-from .server_task import Hub, ServerTask
+from .server_task import ServerTask
 
 
 class Twins:

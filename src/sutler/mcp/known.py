@@ -1,0 +1,107 @@
+"""What one server lists, as far as it is known: remembered from before, listed when it came, read anew when it says so.
+
+Belongs to the portal's loop, but for the plain attributes, which anybody may read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..servers import RemoteTool, ServerSpec
+from .cache import ServerCache
+from .portal import off_loop
+from .states import ToolChange, difference, take_notes
+
+if TYPE_CHECKING:
+    from .listing import Listing
+    from .session import Session
+
+SETTLE = 0.2  # seconds in which further notices of changed tools are one
+_CHANGES_KEPT = 20
+
+
+class Known:
+    """The tools of one server. version: another number whenever they changed; 0: nothing is known yet.
+
+    era: `legacy`, `modern`, or "" for not known. server: its own name and version. notes: what was odd.
+    """
+
+    def __init__(self, spec: ServerSpec, cache: ServerCache) -> None:
+        self.spec = spec
+        self.tools: tuple[RemoteTool, ...] = ()
+        self.version = 0
+        self.era = ""
+        self.keeps_era = True  # it is one to remember
+        self.server = ""
+        self.notes: dict[str, None] = {}
+        self.changes: deque[ToolChange] = deque(maxlen=_CHANGES_KEPT)
+        self._cache = cache
+        self._saving: set[asyncio.Task[None]] = set()
+        self._relisting: asyncio.Task[None] | None = None
+        self._stale = False
+
+    def remember(self) -> None:
+        """Take what is on disk from before."""
+        held, note = self._cache.load(self.spec)
+        take_notes(self.notes, [note] if note else [])
+        if held is not None:
+            self.tools, self.era, self.server = held.tools, held.era, held.server
+            self.version = 1
+
+    def take(self, listing: Listing) -> None:
+        """What the server lists now, and for the next start."""
+        take_notes(self.notes, listing.notes)
+        change = difference(self.tools, listing.tools, at=time.time())
+        first = self.version == 0
+        self.tools = listing.tools
+        if change or first:
+            self.version += 1
+            if not first:
+                self.changes.append(change)
+        era = self.era if self.spec.era == "auto" and self.keeps_era else ""
+        task = asyncio.ensure_future(self._save(era))
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+
+    async def _save(self, era: str) -> None:
+        tools, server = self.tools, self.server
+        note = await off_loop(lambda: self._cache.save(self.spec, tools, era=era, server=server))
+        take_notes(self.notes, [note] if note else [])
+
+    async def saved(self, seconds: float) -> None:
+        """Wait until all of it is on disk, but no longer than this."""
+        if self._saving:
+            await asyncio.wait(self._saving, timeout=seconds)
+
+    def changed(self, session: Session | None, told: Callable[[bool], None]) -> None:
+        """The server says that its tools changed. A storm of that is one new listing, and one more after it.
+
+        told(differs): called after each new listing, with whether it differs from the one before.
+        """
+        self._stale = True
+        if session is not None and (self._relisting is None or self._relisting.done()):
+            self._relisting = asyncio.ensure_future(self._relist(session, told))
+
+    async def _relist(self, session: Session, told: Callable[[bool], None]) -> None:
+        while self._stale and session.usable:
+            await asyncio.sleep(SETTLE)
+            self._stale = False
+            try:
+                listing = await session.list_tools(self.spec.connect_timeout)
+            except Exception as error:
+                take_notes(self.notes, [f"its changed tools could not be read: {error}"])
+                return
+            before = self.version
+            self.take(listing)
+            told(self.version != before)
+
+    async def leave(self) -> None:
+        """The session is over: no listing of it goes on."""
+        task, self._relisting = self._relisting, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
