@@ -44,6 +44,7 @@ def test_the_decorator_gives_the_function_itself_back_with_what_was_declared() -
         ({"timeout": float("inf")}, ValueError, "timeout"),
         ({"timeout": float("nan")}, ValueError, "timeout"),
         ({"isolation": "container"}, ValueError, "isolation must be 'thread' or 'process'"),
+        ({"confirm_with": 3}, TypeError, "confirm_with must be a text"),
         ({"affinity": "process"}, ValueError, "affinity must be 'thread'"),
         ({"asks_itself": "yes"}, TypeError, "asks_itself must be True or False"),
         ({"read_only": True, "destructive": True}, ValueError, "read_only=True and destructive=True"),

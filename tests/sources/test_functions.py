@@ -161,3 +161,18 @@ def test_a_spec_written_by_hand_is_taken_as_it_is() -> None:
     assert source.resolve(spec)(a=1) == {"a": 1}
     with pytest.raises(TypeError, match="a callable"):
         source.register(by_hand, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("LCP-01")
+def test_the_parameter_to_confirm_with_is_kept_and_one_that_is_none_is_noted() -> None:
+    @tool(confirm_with="code")
+    def run_code(code: str) -> str:
+        return code
+
+    @tool(confirm_with="kode")
+    def misspelt(code: str) -> str:
+        return code
+
+    source = FunctionSource()
+    assert source.add(run_code).meta == {"confirm_with": "code"}
+    assert "confirm_with names 'kode'" in source.add(misspelt).notes[-1]

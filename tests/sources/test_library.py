@@ -695,3 +695,22 @@ def test_each_file_of_a_library_gets_the_config_of_its_own_stem_else_the_library
     )
     source = only(tmp_path, host_configs={"pk": {"v": 1}, "c": {"v": 3}, "other": {"v": 9}})
     assert [source.resolve(spec)() for spec in source.discover()] == [{"v": 1}, {"v": 1}, {"v": 3}]
+
+
+@pytest.mark.requirement("LCP-01")
+def test_the_parameter_to_confirm_with_is_read_from_the_text(tmp_path: Path) -> None:
+    lay(
+        tmp_path,
+        {
+            "shell.py": """
+            from sutler import tool
+            @tool(confirm_with="command")
+            def tool_sh(command: str): pass
+            @tool(confirm_with="nothing")
+            def tool_other(command: str): pass
+            """
+        },
+    )
+    sh, other = only(tmp_path).discover()
+    assert sh.meta == {"confirm_with": "command"} and not sh.notes
+    assert "confirm_with names 'nothing'" in other.notes[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, overload
 
@@ -31,6 +31,7 @@ class Declared:
     isolation: Isolation | None = None
     affinity: Literal["thread"] | None = None
     asks_itself: bool | None = None
+    confirm_with: str | None = None
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -51,7 +52,8 @@ class Declared:
     @property
     def meta(self) -> dict[str, Any]:
         """What goes into `ToolSpec.meta`: how the tool is approved."""
-        return {"asks_itself": True} if self.asks_itself else {}
+        said: dict[str, Any] = {"asks_itself": True} if self.asks_itself else {}
+        return said if self.confirm_with is None else {**said, "confirm_with": self.confirm_with}
 
 
 KEYWORDS = tuple(item.name for item in fields(Declared))
@@ -61,11 +63,11 @@ def _check(keyword: str, value: object) -> None:
     if keyword in ("read_only", "destructive", "idempotent", "open_world", "asks_itself"):
         if not isinstance(value, bool):
             raise TypeError(f"@tool: {keyword} must be True or False, not {value!r}")
-    elif keyword in ("name", "description", "title"):
+    elif keyword in ("name", "description", "title", "confirm_with"):
         if not isinstance(value, str):
             raise TypeError(f"@tool: {keyword} must be a text, not {value!r}")
         if not value.strip():
-            raise ValueError(f"@tool: {keyword} is empty; leave it out to take the function's own")
+            raise ValueError(f"@tool: {keyword} is empty; leave it out")
         if keyword == "name" and ("::" in value or not value.isprintable() or value != value.strip()):
             raise ValueError(f"@tool: name {value!r} must be printable, without '::' and without spaces around it")
     elif keyword == "timeout":
@@ -97,6 +99,7 @@ def tool(
     isolation: Isolation | None = None,
     affinity: Literal["thread"] | None = None,
     asks_itself: bool | None = None,
+    confirm_with: str | None = None,
 ) -> Callable[[F], F]: ...
 def tool(
     fn: Any = None,
@@ -113,6 +116,7 @@ def tool(
     isolation: Isolation | None = None,
     affinity: Literal["thread"] | None = None,
     asks_itself: bool | None = None,
+    confirm_with: str | None = None,
 ) -> Any:
     """Mark a function as a tool and say what it does; the function itself comes back unchanged.
 
@@ -122,6 +126,7 @@ def tool(
     affinity: "thread" runs all calls of the library on one thread.
     asks_itself: it asks the person itself, through its library's confirm_handler and by rules of its own, so level safe
         does not ask before it (tool folders only).
+    confirm_with: the parameter whose text a person is shown, as it is, when he is asked: a command, a piece of code.
     Raises TypeError or ValueError, naming the keyword, for a value that cannot be meant.
     """
     declared = Declared(
@@ -136,6 +141,7 @@ def tool(
         isolation=isolation,
         affinity=affinity,
         asks_itself=asks_itself,
+        confirm_with=confirm_with,
     )
 
     if read_only and destructive:
@@ -165,3 +171,12 @@ def grade_of(declared: Declared | None) -> tuple[Grade, GradeFrom]:
     if declared.read_only is False and declared.idempotent and declared.destructive is False:
         return Grade(3, 2), "declared"
     return Grade(3, 3), "declared"
+
+
+def confirm_note(declared: Declared | None, schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is to be said of a `confirm_with` that names no parameter: it is not followed."""
+    named = declared.confirm_with if declared is not None else None
+    known: Mapping[str, Any] = schema.get("properties") or {}
+    if named is None or named in known:
+        return ()
+    return (f"@tool: confirm_with names {named!r}, and the tool has no such parameter; the whole call is shown",)

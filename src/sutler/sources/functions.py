@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ToolUnavailable
-from ..schema.decorator import grade_of
+from ..schema.decorator import confirm_note, grade_of
 from ..schema.from_callable import describe_callable, is_async, target_of
 from ..spec import Origin, ToolAnnotations, ToolSpec
 from .base import DIRECT
@@ -77,7 +77,7 @@ class FunctionSource:
             timeout=declared.timeout if declared is not None else None,
             isolation=declared.isolation if declared is not None else None,
             affinity=declared.affinity if declared is not None else None,
-            notes=found.notes,
+            notes=(*found.notes, *confirm_note(declared, found.input_schema)),
             meta=declared.meta if declared is not None else {},
         )
         return self._put(spec, function)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SourceError, ToolUnavailable
-from ..schema.decorator import grade_of
+from ..schema.decorator import confirm_note, grade_of
 from ..schema.from_source import FoundTool, SyntaxProblem, describe
 from ..spec import UNDECLARED, Isolation, Origin, ToolAnnotations, ToolSpec
 from .base import FOLDERS, Duplicate, Quarantined, ToolSource
@@ -261,7 +261,7 @@ class LibraryToolSource:
             "hidden": described.hidden,
             "untyped": described.untyped,
             "docs": described.docs,
-            "notes": (*notes, *described.notes),
+            "notes": (*notes, *described.notes, *confirm_note(found.declared, described.input_schema)),
         }
 
     def _sibling(self, module: str) -> str | None:
