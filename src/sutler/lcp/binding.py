@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -13,10 +13,8 @@ class LCPBinding:
     """Finds plain-Python tool libraries and runs their tools."""
 
     def __init__(self, *, tools_folders: Any = None, **options: Any) -> None:
-        folders: Sequence[Any] = tools_folders if isinstance(tools_folders, Sequence) else [tools_folders]
-        self.runtime = SyncRuntime(
-            tool_folders=folders, **{"config": False, "default_tools": False, "plugins": False, **options}
-        ).open()
+        keywords: dict[str, Any] = {"config": False, "default_tools": False, "plugins": False, **options}
+        self.runtime = SyncRuntime(tool_folders=tools_folders, **keywords).open()
 
     def execute_tool(
         self,

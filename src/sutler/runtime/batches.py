@@ -71,6 +71,7 @@ class _Announcement:
                 run=self._run,
                 parent=current_frame.get(),
                 host=self._calls.core.host_context,
+                site=self._run.site,
                 program=True,
                 line=line,
                 row=program_row(self._run.inventory, name),

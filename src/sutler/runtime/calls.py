@@ -14,11 +14,13 @@ from ..spec import ToolResult
 from .frames import current_frame, held_loops, holding_its_loop
 from .pipeline import Performed, Pipeline
 from .places import wait, wait_async, within
+from .sites import Stay
 from .ticket import Ticket
 
 if TYPE_CHECKING:
     from ..inventory import Row
     from .core import Core
+    from .options import PathLike
 
 _LOOP_PLACES = ("workspace_loop", "host_loop", "portal")
 
@@ -31,12 +33,15 @@ class Calls:
         self.pipeline: Pipeline = core.pipeline
         self._flying: set[Ticket] = set()  # those that somebody waits for
 
-    def call(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
-        """From any thread: blocks it until the call has ended."""
-        return holding_its_loop(lambda: self._call(name, arguments, host))
+    def call(self, name: str, arguments: object, host: Mapping[str, Any], root: PathLike | None = None) -> ToolResult:
+        """From any thread: blocks it until the call has ended. root: the folder it works in (see Sites.enter)."""
+        with Stay(self.core.sites) as stay:
+            return holding_its_loop(lambda: self._call(name, arguments, host, stay, root))
 
-    def _call(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
-        ticket = self._open(name, arguments, host)
+    def _call(
+        self, name: str, arguments: object, host: Mapping[str, Any], stay: Stay, root: PathLike | None
+    ) -> ToolResult:
+        ticket = self._open(name, arguments, host, stay, root)
         if ticket.error is None and ticket.decision.outcome == "ask":
             self.pipeline.authorize(ticket)
         if ticket.error is not None:
@@ -44,14 +49,22 @@ class Calls:
         result = self.run(ticket)
         return result if result is not None else self._lost(ticket)
 
-    async def call_async(self, name: str, arguments: object, host: Mapping[str, Any]) -> ToolResult:
+    async def call_async(
+        self, name: str, arguments: object, host: Mapping[str, Any], root: PathLike | None = None
+    ) -> ToolResult:
         """From a coroutine: never holds its loop. Cancelling the task cancels the call."""
+        with Stay(self.core.sites) as stay:
+            return await self._call_async(name, arguments, host, stay, root)
+
+    async def _call_async(
+        self, name: str, arguments: object, host: Mapping[str, Any], stay: Stay, root: PathLike | None
+    ) -> ToolResult:
         core = self.core
-        row = core.warm(name)
+        row = core.warm(name) if root is None else None
         if row is not None:
-            ticket = self._open(name, arguments, host, row=row)
+            ticket = self._open(name, arguments, host, stay, None, row=row)
         else:  # the first call of a tool may read its file, import its module, compile its schema
-            ticket = await core.hop(lambda: self._open(name, arguments, host, resolve=True))
+            ticket = await core.hop(lambda: self._open(name, arguments, host, stay, root, resolve=True))
         try:
             if ticket.error is None and ticket.decision.outcome == "ask":
                 if core.approvals.is_async:
@@ -92,7 +105,15 @@ class Calls:
             self.core.leave(lambda: self.pipeline.complete(ticket, (None, gone)))
 
     def _open(
-        self, name: str, arguments: object, host: Mapping[str, Any], *, resolve: bool = False, row: Row | None = None
+        self,
+        name: str,
+        arguments: object,
+        host: Mapping[str, Any],
+        stay: Stay,
+        root: PathLike | None,
+        *,
+        resolve: bool = False,
+        row: Row | None = None,
     ) -> Ticket:
         """row: what the name means outside of a run, where that is known."""
         self.core.check_open()
@@ -100,8 +121,10 @@ class Calls:
         if frame is not None and frame.owner is not self.core:
             frame = None
         run = frame.run if frame is not None else None
-        ticket = Ticket(name, arguments, run=run, parent=frame, host=host, row=row if run is None else None)
+        home = self.core.sites.home
+        ticket = Ticket(name, arguments, run=run, parent=frame, host=host, site=home, row=row if run is None else None)
         try:
+            ticket.site = stay.enter(root, frame.site if frame is not None else None)
             if frame is not None:
                 frame.check()
             self.pipeline.open(ticket)
@@ -196,7 +219,7 @@ class Calls:
             if ticket.stopper is not None:
                 ticket.stopper.stop("its call passed its deadline or was cancelled")
             else:
-                self.core.threads.abandon(future)
+                self.core.places.abandon(ticket, future)
         if ticket.inner is not None:
             ticket.inner.cancel()
         for other in self._flying_now():

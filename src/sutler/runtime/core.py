@@ -23,7 +23,6 @@ from ..sources.functions import FunctionSource
 from ..toolbox import Toolbox
 from ..workspace.cwd import per_thread_cwd
 from ..workspace.root import Workspace
-from ..workspace.threads import WorkspaceThreads
 from . import capture
 from .calls import Calls
 from .context import HOST_PARAMETERS, ToolContext
@@ -34,6 +33,7 @@ from .places import Places
 from .profiles import narrowed
 from .recorder import Recorder
 from .runs import Runs
+from .sites import Sites
 from .sources import build_toolbox
 from .ticket import Ticket
 from .tools import Tool
@@ -68,7 +68,8 @@ class Core:
         self.functions = FunctionSource(options.tools)
         self.code = CodeToolSource()
         self.workspace = _workspace(options, settings)
-        self.threads = WorkspaceThreads(self.workspace.root)
+        self.sites = Sites(self.workspace)
+        self.threads = self.sites.home.threads
         self.thread_cwd = per_thread_cwd().available
         self.approvals = Approvals(options.confirm_handler)
         self.recorder = Recorder(self)
@@ -151,7 +152,7 @@ class Core:
                 return ToolContext(
                     client=self.options.client,
                     discussion=self.options.discussion,
-                    workspace=self.workspace.root,
+                    workspace=ticket.site.root,
                     emit_progress=partial(self.progress, ticket),
                     call_tool=self.call_tool_async if is_async else self.call_tool,
                 )
@@ -286,7 +287,7 @@ class Core:
             self.runs.cancel_all()
             self.calls.close()
             servers = self.servers.close() if self.servers is not None else ()
-            left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.threads.close(timeout).notes]
+            left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.sites.close(timeout)]
             self.recorder.close()
         finally:
             capture.uninstall()

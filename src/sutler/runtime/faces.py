@@ -226,14 +226,20 @@ class Runtime(Face):
         return await asyncio.to_thread(self.core.ready, timeout)
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, context: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        workspace: PathLike | None = None,
     ) -> ToolResult:
         """Calls one tool by any listed or qualified name; arguments as a dict or as JSON text.
 
         Never raises for what the call does: failures are in the result. context: host objects for this call, by the
         parameter that declares them (tool_context, lollms_client_instance, discussion_instance).
+        workspace: an existing folder in which this call works, with all that it calls, instead of the runtime's own.
         """
-        return await self.core.calls.call_async(name, arguments, self._call_context(context))
+        return await self.core.calls.call_async(name, arguments, self._call_context(context), workspace)
 
     async def run(
         self,
@@ -305,10 +311,15 @@ class SyncRuntime(Face):
         return self.core.ready(timeout)
 
     def call(
-        self, name: str, arguments: Mapping[str, Any] | str | None = None, *, context: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        workspace: PathLike | None = None,
     ) -> ToolResult:
         """As Runtime.call, blocking this thread. Inside a running loop it blocks that loop, and no other."""
-        return self.core.calls.call(name, arguments, self._call_context(context))
+        return self.core.calls.call(name, arguments, self._call_context(context), workspace)
 
     def run(
         self,

@@ -21,6 +21,7 @@ from ..workspace.watchdog import Deadline
 
 if TYPE_CHECKING:
     from .batches import Batch
+    from .sites import Site
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class RunState:
 
     run_id: str
     depth: int
+    site: Site
     inventory: Inventory
     budget: CallBudget
     deadline: Deadline
@@ -90,6 +92,7 @@ class Frame:
     owner: object
     call_id: str
     run: RunState | None
+    site: Site
     deadlines: tuple[Deadline, ...]
     flights: tuple[Flight, ...]
 

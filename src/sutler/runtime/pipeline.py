@@ -209,10 +209,11 @@ class Pipeline:
             owner=self._core,
             call_id=ticket.call_id,
             run=ticket.run,
+            site=ticket.site,
             deadlines=ticket.deadlines(),
             flights=ticket.flights,
         )
-        return current_frame.set(frame), workspace_here.set(self._core.workspace), capture.begin()
+        return current_frame.set(frame), workspace_here.set(ticket.site.workspace), capture.begin()
 
     def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any]) -> None:
         frame, workspace, prints = entered
@@ -224,7 +225,7 @@ class Pipeline:
     def _read(self, ticket: Ticket, value: Any) -> tuple[ToolResult, Any]:
         """What the tool returned, read once, where the tool ran: a generator it returned runs under its deadline."""
         core = self._core
-        read = interpret(value, ticket.spec, root=core.workspace.root)
+        read = interpret(value, ticket.spec, root=ticket.site.root)
         size = core.check_output(read[0].output, "the result")
         ticket.size = size
         ticket.large, ticket.sizable = size > MODEL_SEES, size > TRACE_SHOWS

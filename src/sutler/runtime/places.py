@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..errors import ToolCallError, ToolTimeout, ToolUnavailable
 from ..workspace.cwd import settle_in
 from ..workspace.loops import LoopThread
-from .frames import being_cancelled, held_loops, running_loop
+from .frames import being_cancelled, current_frame, held_loops, running_loop
 
 if TYPE_CHECKING:
     from ..workspace.watchdog import Deadline
@@ -50,7 +50,7 @@ class Places:
             servers = self._core.servers
             assert servers is not None, "a server's tool without servers"
             return servers.loop
-        return self._core.threads.loop(held_loops.get()) if tool.place == "workspace_loop" else self.loop_of_host()
+        return ticket.site.threads.loop(held_loops.get()) if tool.place == "workspace_loop" else self.loop_of_host()
 
     def is_this_loop(self, ticket: Ticket) -> bool:
         """Whether the tool is one of a server whose sessions live on the present loop."""
@@ -78,32 +78,40 @@ class Places:
 
     def enter(self, ticket: Ticket) -> None:
         """Takes the loop of the workspace back to its folder, where an earlier tool may have left it elsewhere."""
-        tool, threads = ticket.tool, self._core.threads
+        tool, threads = ticket.tool, ticket.site.threads
         if tool is not None and tool.place == "workspace_loop" and threads.own_cwd:
             settle_in(threads.root)
 
     def submit(self, ticket: Ticket, work: Callable[[], T]) -> Future[T]:
         """Runs `work` where the ticket's sync tool belongs. Raises LimitExceeded above 1,000 threads."""
-        tool, threads = ticket.tool, self._core.threads
+        tool = ticket.tool
         assert tool is not None
         if tool.place != "fixed":
-            return threads.submit(work)
-        fixed = threads.fixed(tool.spec.origin.source)
+            return ticket.site.threads.submit(work)
+        fixed = self._core.threads.fixed(tool.spec.origin.source)
         if ticket.parent is not None and any(one.fixed is fixed and not one.over for one in ticket.parent.flights):
             raise ToolUnavailable(
                 f"{tool.qualified} runs on the one thread of its library, and a tool that waits for this call holds it"
             )
         ticket.flight.fixed = fixed
-        return fixed.submit(work)
+        return fixed.submit(work, root=ticket.site.root)
 
     def here(self, ticket: Ticket) -> bool:
         """Whether the present thread may run the ticket's sync tool as it stands."""
         tool = ticket.tool
         assert tool is not None
-        threads = self._core.threads
+        frame = current_frame.get()
+        if frame is not None and frame.site is not ticket.site:
+            return False  # this thread is in another folder
         if tool.place == "fixed":
-            return threads.fixed(tool.spec.origin.source).current()
-        return tool.place in ("thread", "worker") and threads.current()
+            return self._core.threads.fixed(tool.spec.origin.source).current()
+        return tool.place in ("thread", "worker") and ticket.site.threads.current()
+
+    def abandon(self, ticket: Ticket, future: Future[Any]) -> None:
+        """Gives up a sync tool's thread."""
+        tool = ticket.tool
+        fixed = tool is not None and tool.place == "fixed"
+        (self._core.threads if fixed else ticket.site.threads).abandon(future)
 
     def start_async(self, ticket: Ticket, loop: asyncio.AbstractEventLoop) -> Future[Any]:
         work = self._core.pipeline.perform_async(ticket)
@@ -113,7 +121,7 @@ class Places:
         """Waits, on a tool's own thread, for something awaitable that a sync tool gave; no longer than the call."""
         if ticket.spec.origin.kind in ("function", "virtual"):
             return self._block(value, self.loop_of_host(), ticket)
-        return self._block(value, self._core.threads.loop(held_loops.get()), ticket)
+        return self._block(value, ticket.site.threads.loop(held_loops.get()), ticket)
 
     def await_on_host(self, value: Awaitable[T]) -> T:
         return self._block(value, self.loop_of_host())

@@ -25,6 +25,7 @@ def open_call(calls: Calls, call: Call, run: RunState) -> ProgramCall:
         run=run,
         parent=current_frame.get(),
         host=calls.core.host_context,
+        site=run.site,
         program=True,
         line=call.line,
         row=program_row(run.inventory, name),

@@ -29,6 +29,7 @@ from .batches import open_step
 from .events import Event, tell
 from .frames import CallBudget, Flight, Frame, RunState, current_frame, holding_its_loop
 from .resume import PersonsAnswer, restore, settle, waiting_run
+from .sites import Stay
 
 if TYPE_CHECKING:
     from ..programs.engine import Session
@@ -51,6 +52,7 @@ class Going:
     began: float
     slot: Future[None]
     session: Session
+    stay: Stay
     driver: Driver | None = None
     record: RunRecord | None = None
     cancelled: bool = False
@@ -191,9 +193,11 @@ class Runs:
         depth = outer.depth + 1 if outer is not None else 1 if parent is not None else 0
         if depth > limits.depth:
             raise LimitExceeded(f"programs nest at most {limits.depth} deep", limit="depth")
+        stay = Stay(core.sites)
         state = RunState(
             run_id=run_id,
             depth=depth,
+            site=stay.enter(None, parent.site if parent is not None else None),
             inventory=inventory,
             budget=outer.budget if outer is not None else CallBudget(limits.calls),
             deadline=outer.deadline if outer is not None else Deadline(limits.wall_seconds),
@@ -206,6 +210,7 @@ class Runs:
             text=text,
             inputs=inputs,
             keep=known.names,
+            stay=stay,
             level=level,
             parent=parent,
             began=time.monotonic(),
@@ -222,6 +227,7 @@ class Runs:
             taken = run_id in self._going
             self._going.setdefault(run_id, going)
         if taken:
+            stay.leave()
             if not going.slot.cancel():
                 SLOTS[depth].release()
             raise SutlerError(f"a run with the id {run_id} is going on already")
@@ -259,8 +265,8 @@ class Runs:
         going.driver = driver = Driver(
             going.session,
             begin=lambda call: open_step(core.calls, call, state),
-            spawn=core.threads.submit,
-            abandon=core.threads.abandon,
+            spawn=state.site.threads.submit,
+            abandon=state.site.threads.abandon,
             deadline=state.deadline,
             wall_seconds=core.limits.wall_seconds,
             keep=going.keep,
@@ -332,6 +338,7 @@ class Runs:
     def _forget(self, going: Going) -> None:
         with self._lock:
             known = self._going.pop(going.state.run_id, None)
+        going.stay.leave()
         if known is not None and not going.slot.cancel():  # a slot that was never granted needs no release
             SLOTS[going.state.depth].release()
 

@@ -19,6 +19,7 @@ from ..store import StepRecord
 from ..workspace.watchdog import Deadline
 from ..workspace.worker import Stopper
 from .frames import Flight, Frame, RunState
+from .sites import Site
 from .tools import Tool
 
 _PROCESS = os.urandom(6).hex()
@@ -52,6 +53,7 @@ class Ticket:
         "repairs",
         "row",
         "run",
+        "site",
         "sizable",
         "size",
         "stdout",
@@ -69,6 +71,7 @@ class Ticket:
         run: RunState | None,
         parent: Frame | None,
         host: Mapping[str, Any],
+        site: Site,
         program: bool = False,
         line: int | None = None,
         row: Row | None = None,
@@ -78,6 +81,7 @@ class Ticket:
         self.run = run
         self.parent = parent
         self.host = host
+        self.site = site  # where it works
         self.program = program
         self.line = line
         self.row = row

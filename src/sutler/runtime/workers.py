@@ -42,7 +42,7 @@ class Workers:
         reply = worker.call(
             tool.spec.name,
             outgoing(arguments),
-            cwd=self._core.workspace.root,
+            cwd=ticket.site.root,
             timeout=deadline,
             on_request=lambda name, args: self._serve(ticket, name, args),
             stopper=stopper,

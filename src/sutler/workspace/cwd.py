@@ -38,8 +38,10 @@ def per_thread_cwd() -> Probe:
     return _probed
 
 
-def enter(root: Path) -> None:
+def enter(root: Path, *, moves: bool = False) -> None:
     """Give this thread `root` as its current directory, for life; again for the same root goes back to it.
+
+    moves: it serves one call at a time, in whichever folder that call works.
 
     Only for a thread that was started for one workspace: threads that a tool starts share the directory of their
     starter, so a thread that moved on would drag them along. The umask, which a thread then has of its own too, goes
@@ -56,16 +58,16 @@ def enter(root: Path) -> None:
         _unshare()[1]()
         _here.root = root
         _here.umask = os.umask(0o077)  # reading it means setting it
-    elif held != root:
+    elif held != root and not moves:
         raise RuntimeError(f"this thread belongs to {held} and cannot move to {root}")
     os.umask(_here.umask)
     os.chdir(root)
 
 
-def settle_in(root: Path) -> None:
+def settle_in(root: Path, *, moves: bool = False) -> None:
     """As `enter`; ToolUnavailable, naming it, when `root` is gone: a tool must not run somewhere else instead."""
     try:
-        enter(root)
+        enter(root, moves=moves)
     except OSError as error:
         raise ToolUnavailable(f"the workspace {root} cannot be entered: {error.strerror}") from error
 

@@ -76,7 +76,7 @@ class WorkspaceThreads:
         child. The future fails with ToolUnavailable when `root` is gone: `fn` must not run somewhere else. Who gives up
         waiting may settle the future. Its callbacks run on that thread and must not wait for another submission.
         """
-        return self.hand_over(fn, None, anywhere=anywhere)
+        return self.hand_over(fn, None, None if anywhere else self.root)
 
     def fixed(self, key: str) -> FixedThread:
         """The one dedicated thread of this key, for tools with affinity = "thread"."""
@@ -183,7 +183,8 @@ class WorkspaceThreads:
             notes.append(f"{said} in {self.root} and cannot be stopped")
         return Busy(busy=left.busy, idle=left.idle, abandoned=left.abandoned, notes=tuple(notes))
 
-    def hand_over(self, fn: Callable[[], T], fixed: FixedThread | None, *, anywhere: bool = False) -> Hop[T]:
+    def hand_over(self, fn: Callable[[], T], fixed: FixedThread | None, root: Path | None) -> Hop[T]:
+        """root: the folder to be in meanwhile; None for what is no tool's work."""
         future: Hop[T] = Hop()
         fresh = False
         with self._lock:
@@ -193,7 +194,7 @@ class WorkspaceThreads:
             if runner is None:
                 runner, fresh = self._add(fixed), True
             future.runner = runner
-            runner.inbox.put((future, fn, contextvars.copy_context(), anywhere))
+            runner.inbox.put((future, fn, contextvars.copy_context(), root))
         if fresh:
             self._start(runner)
         return future
@@ -269,8 +270,9 @@ class FixedThread:
         self.runner: _Runner | None = None
         self._pool = pool
 
-    def submit(self, fn: Callable[[], T]) -> Hop[T]:
-        return self._pool.hand_over(fn, self)
+    def submit(self, fn: Callable[[], T], *, root: Path | None = None) -> Hop[T]:
+        """root: the folder to work in, when it is not the workspace's: this one thread serves calls in any."""
+        return self._pool.hand_over(fn, self, root or self._pool.root)
 
     def current(self) -> bool:
         """Whether this is that very thread: waiting here for a submission of one's own would never end."""
@@ -278,7 +280,7 @@ class FixedThread:
         return runner is not None and runner.fixed is self
 
 
-_Task = tuple[Hop[Any], Callable[[], Any], contextvars.Context, bool]
+_Task = tuple[Hop[Any], Callable[[], Any], contextvars.Context, Path | None]
 
 
 class _Runner:
@@ -312,15 +314,15 @@ class _Runner:
         except Empty:
             return None if self.pool.may_leave(self) else self.inbox.get()
 
-    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context, anywhere: bool) -> bool:
+    def _run(self, future: Hop[Any], fn: Callable[[], Any], context: contextvars.Context, root: Path | None) -> bool:
         """Whether the thread goes on. It is free again before its result is out: who waits may call again at once,
         and then meets this warm thread instead of a new one."""
         self.current = future
         if not future.set_running_or_notify_cancel():
             return self.pool.rest(self)
         try:
-            if self.pool.own_cwd and not anywhere:
-                settle_in(self.pool.root)  # an earlier tool may have left this thread elsewhere
+            if self.pool.own_cwd and root is not None:
+                settle_in(root, moves=self.fixed is not None)  # an earlier tool may have left this thread elsewhere
             value = context.run(fn)
         except BaseException as error:
             goes_on = self.pool.rest(self)
