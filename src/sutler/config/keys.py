@@ -10,7 +10,8 @@ from typing import Any, cast
 from ..closest import closest
 from ..limits import LIMIT_NAMES, Limits, limit_problem
 from ..policy.masking import is_secret_name
-from .check import WRONG, Check, Checker, array_of, boolean, choice, folder, kind_of, name, string, table
+from ..sources.shipped import shipped_stems
+from .check import WRONG, Check, Checker, array, array_of, boolean, choice, folder, kind_of, name, string, table
 from .expand import expand, variables
 from .locate import KeyPath, dotted
 from .servers import mcp_servers
@@ -37,6 +38,7 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
         tools=tuple(found.get("tools", ())),
         virtual_tools=tuple(found.get("virtual_tools", ())),
         libraries=tuple(libraries.get("folders", ())),
+        shipped=libraries.get("shipped", ()),
         host_tool_configs=found.get("host_tool_configs", {}),
         mcp_servers=tuple(found.get("mcp_servers", ())),
         host_configs=tuple(mcp.get("host_configs", ())),
@@ -132,6 +134,15 @@ def _alias(cx: Checker, path: KeyPath, value: Any) -> Any:
     return name(cx, path, value)
 
 
+def _shipped(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """true, false, or an array of stems."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, list):
+        return cx.wrong(path, f"must be true, false or an array of names, not {kind_of(value)}")
+    return tuple(array(cx, path, value, choice(*shipped_stems())))
+
+
 def _host_tool_configs(cx: Checker, path: KeyPath, value: Any) -> Any:
     return _entries(cx, path, value, _host_tool_config)
 
@@ -180,7 +191,7 @@ TOP: Mapping[str, Check] = {
     "default_tools": boolean,
     "workspace": _section("[workspace]", {"root": folder, "read": array_of(folder)}),
     "tools": tool_tables,
-    "libraries": _section("[libraries]", {"folders": array_of(folder)}),
+    "libraries": _section("[libraries]", {"folders": array_of(folder), "shipped": _shipped}),
     "host_tool_configs": _host_tool_configs,
     "virtual_tools": virtual_tables,
     "mcp_servers": mcp_servers,

@@ -65,6 +65,7 @@ def merge(user: Config, project: Config) -> Config:
         tools=user.tools + project.tools,
         virtual_tools=user.virtual_tools + project.virtual_tools,
         libraries=chosen("libraries.folders", user.libraries, project.libraries),
+        shipped=chosen("libraries.shipped", user.shipped, project.shipped),
         host_tool_configs=_over(user.host_tool_configs, project.host_tool_configs),
         mcp_servers=_servers(user.mcp_servers, project.mcp_servers),
         host_configs=chosen("mcp.host_configs", user.host_configs, project.host_configs),

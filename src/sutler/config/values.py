@@ -54,6 +54,7 @@ class Config:
 
     file: the project's file, None when there is none. folder: where its relative paths start.
     trusted: False for a found file that nobody has trusted; `withheld` then says what of it is not in force, and why.
+    shipped: the stems of Sutler's own tool libraries that are on, True for all.
     host_tool_configs: by library stem, variables put in. grades: by `source::tool`.
     mcp_servers: [mcp_servers.<id>], in file order. host_configs: files of other hosts to take servers from, absolute.
     given: dotted names of the single settings that were written, so that a default is told from a choice.
@@ -68,6 +69,7 @@ class Config:
     tools: tuple[ToolTable, ...] = ()
     virtual_tools: tuple[ToolTable, ...] = ()
     libraries: tuple[Path, ...] = ()
+    shipped: bool | tuple[str, ...] = ()
     host_tool_configs: Mapping[str, Mapping[str, Any]] = field(
         default_factory=lambda: dict[str, Mapping[str, Any]](), repr=False
     )

@@ -36,7 +36,8 @@ class Face:
     workspace: the folder tools work in, made when missing; None takes the config's, else a fresh one, removed at close
         unless `keep`. read: further folders that shipped tools may read.
     tool_folders: plain-Python tool folders, first wins. tools: functions. sources: further ToolSources.
-    default_tools: whether the shipped tools are there (None: as the config says, else yes).
+    default_tools: whether the shipped tools are there (None: as the config says, else yes). shipped: the tool libraries
+        that come with Sutler, True for all, or a list of their stems (None: as the config says, else none).
     config: a sutler.toml, which counts as trusted; None searches upward, and a file found so is data until trusted;
         False reads none. profile: a profile of the config, or one tool's name.
     limits: wall_seconds, compute_seconds, memory_mb, calls, call_seconds, output_bytes, depth; over the config's.
@@ -60,6 +61,7 @@ class Face:
         tools: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
         sources: Sequence[Any] = (),
         default_tools: bool | None = None,
+        shipped: bool | Sequence[str] | None = None,
         config: PathLike | Config | Literal[False] | None = None,
         profile: str | None = None,
         limits: Mapping[str, Any] | None = None,
@@ -84,6 +86,7 @@ class Face:
             tools=(tools,) if callable(tools) else tuple(tools),
             sources=tuple(sources),
             default_tools=default_tools,
+            shipped=shipped,
             config=config,
             profile=profile,
             limits=limits,

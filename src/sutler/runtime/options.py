@@ -13,6 +13,7 @@ from ..config import Config, Profile, load, user_config_file
 from ..errors import ConfigError, Problem
 from ..limits import Limits
 from ..policy.levels import LEVELS, Level, Policy
+from ..sources.shipped import chosen_stems
 from .events import EventHandler
 
 PathLike = str | os.PathLike[str]
@@ -29,6 +30,7 @@ class Options:
     tools: Sequence[Callable[..., Any]] = ()
     sources: Sequence[Any] = ()
     default_tools: bool | None = None
+    shipped: bool | Sequence[str] | None = None
     config: PathLike | Config | Literal[False] | None = None
     profile: str | None = None
     limits: Mapping[str, Any] | None = None
@@ -56,6 +58,7 @@ class Settings:
     profile: Profile | None
     default_tools: bool
     tool_folders: tuple[Path, ...]
+    shipped: tuple[str, ...] = ()
     host_tool_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict[str, Mapping[str, Any]]())
 
 
@@ -81,6 +84,11 @@ def settle(options: Options) -> Settings:
     problems += [
         Problem(message=f"must be functions, not {tool!r}", key="tools") for tool in options.tools if not callable(tool)
     ]
+    shipped: tuple[str, ...] = ()
+    try:
+        shipped = chosen_stems(config.shipped if options.shipped is None else options.shipped)
+    except ValueError as error:
+        problems.append(Problem(message=str(error), key="shipped"))
     root = options.workspace if options.workspace is not None else config.workspace.root
     if root is not None and Path(root).expanduser().is_file():
         problems.append(
@@ -96,6 +104,7 @@ def settle(options: Options) -> Settings:
         profile=profile,
         default_tools=config.default_tools if options.default_tools is None else options.default_tools,
         tool_folders=tuple(Path(folder).expanduser().absolute() for folder in folders),
+        shipped=shipped,
         host_tool_configs=host_configs,
     )
 

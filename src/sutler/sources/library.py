@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,6 @@ class LibraryToolSource:
     providers: (file, function) of each function that writes part of a prompt (LIB-04); never tools.
     """
 
-    precedence = FOLDERS
     steady = True  # whoever configures it refreshes the toolbox
 
     def __init__(
@@ -75,7 +74,9 @@ class LibraryToolSource:
         host_configs: Configs | None = None,
         confirm_handler: Handler | None = None,
         user_interaction_handler: Handler | None = None,
+        precedence: float = FOLDERS,
     ) -> None:
+        self.precedence = precedence
         self._library = library
         self._files = [(file, scans[file.relative]) for file in library.files]
         self._tools: dict[str, tuple[ToolFile, FoundTool]] | None = None
@@ -217,7 +218,7 @@ class LibraryToolSource:
         declared = found.declared
         known: dict[str, Any] = {
             "name": name,
-            "origin": Origin(source=self.name, kind="library", precedence=FOLDERS, where=where),
+            "origin": Origin(source=self.name, kind="library", precedence=self.precedence, where=where),
             "isolation": isolation,
         }
         if declared is None:
@@ -354,12 +355,15 @@ def open_folders(
     user_interaction_handler: Handler | None = None,
     cache: Path | bool = True,
     modules: PrivateModules | None = None,
+    only: Collection[str] | None = None,
+    precedence: float = FOLDERS,
 ) -> list[ToolSource]:
     """The libraries of tool folders, in configured order, each folder's sorted by name; nothing is imported.
 
     A folder that cannot be used is a source that is not available, with its reason; one with notes is a source without
     tools. cache: where scans are remembered; True is the user's cache directory, False is nowhere. modules: the private
-    modules of the runtime; given again, libraries that are loaded stay loaded.
+    modules of the runtime; given again, libraries that are loaded stay loaded. only: the stems wanted, None for all.
+    precedence: their rank for the bare names.
     """
     directory = cache if isinstance(cache, Path) else cache_dir() if cache else None
     private = modules or PrivateModules()
@@ -375,11 +379,12 @@ def open_folders(
         if first is not folder:
             sources.append(FolderSource(folder, notes=(f"{folder}: configured twice (also as {first}); used once",)))
             continue
+        found = [library for library in listing.libraries if only is None or library.stem in only]
         remembered = FolderCache(folder, directory)
-        scans = remembered.scan(listing.libraries)
+        scans = remembered.scan(found)
         notes = [*listing.notes, *remembered.notes]
         libraries: list[ToolSource] = []
-        for library in listing.libraries:
+        for library in found:
             if not any(_says_something(scans[file.relative]) for file in library.files):
                 notes.extend(library.notes)  # a helper for the others
                 continue
@@ -391,6 +396,7 @@ def open_folders(
                     host_configs=host_configs,
                     confirm_handler=confirm_handler,
                     user_interaction_handler=user_interaction_handler,
+                    precedence=precedence,
                 )
             )
         if not libraries:
