@@ -11,7 +11,7 @@ import pytest
 
 from sutler.policy.masking import MASK, Masker, Secrets
 from sutler.spec import Decision, Grade, Repair, RunError
-from sutler.store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
+from sutler.store import AuditFilter, MemoryStore, RunRecord, SqliteStore, StepRecord, Store
 
 Maker = Callable[..., Store]
 
@@ -121,12 +121,12 @@ def test_events_come_newest_first_and_by_kind(make: Maker) -> None:
     store.event("trust", {"file": "a"})
     store.event("pin", {"tool": "b"})
     store.event("trust", {"file": "c"})
-    assert [(event.kind, event.payload) for event in store.events()] == [
-        ("trust", {"file": "c"}),
-        ("pin", {"tool": "b"}),
-        ("trust", {"file": "a"}),
+    assert [(line.kind, line.tool, line.data) for line in store.audit(AuditFilter())] == [
+        ("trust", "", {"file": "c"}),
+        ("pin", "b", {}),
+        ("trust", "", {"file": "a"}),
     ]
-    assert [event.payload for event in store.events(1, "pin")] == [{"tool": "b"}]
+    assert [line.tool for line in store.audit(AuditFilter(kind="pin"), 1)] == ["b"]
 
 
 @pytest.mark.requirement("PRG-10")
@@ -161,7 +161,7 @@ def test_secrets_are_masked_and_such_a_step_cannot_be_replayed(make: Maker) -> N
     assert [step.result for step in read.steps] == [None, f"you are {MASK}", "fine", None]
     assert [step.replayable for step in read.steps] == [False, False, True, False]
     assert read.steps[3].error == f"{MASK} is wrong"
-    assert store.events()[0].payload == {"secret": MASK, "text": MASK}
+    assert store.audit(AuditFilter(kind="asked"))[0].data == {"secret": MASK, "text": MASK}
     assert "hunter22" not in repr(read)
 
 

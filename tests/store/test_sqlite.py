@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from sutler.errors import ClosedError, StoreError
-from sutler.store import RunRecord, SqliteStore, StepRecord, default_path
+from sutler.store import AuditFilter, RunRecord, SqliteStore, StepRecord, default_path
+from sutler.store.layout import VERSION
 
 HELPERS = """
 import os, resource, sys, time
@@ -66,7 +67,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_nothing_is_made_before_the_first_row(path: Path) -> None:
     store = SqliteStore(path)
-    assert (store.runs(), store.run("x"), store.direct(), store.events()) == ([], None, [], [])
+    assert (store.runs(), store.run("x"), store.direct(), store.audit(AuditFilter())) == ([], None, [], [])
     store.close()
     assert not path.parent.exists()
 
@@ -413,7 +414,7 @@ def test_a_file_that_was_moved_away_is_made_anew(path: Path) -> None:
 def test_the_file_is_in_wal_mode_with_its_layout_named(path: Path) -> None:
     SqliteStore(path).event("x", {})
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
-    assert rows(path, "PRAGMA user_version") == [(1,)]
+    assert rows(path, "PRAGMA user_version") == [(VERSION,)]
 
 
 def test_importing_the_store_does_not_import_sqlite() -> None:

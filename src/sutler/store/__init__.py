@@ -1,13 +1,19 @@
-"""Runs, calls and events, kept in memory or in one SQLite file (DESIGN: Store)."""
+"""Runs, calls and the audit log, kept in memory or in one SQLite file (DESIGN: Store)."""
 
 from __future__ import annotations
 
+from .audit import AuditFilter, AuditRecord
+from .keeping import Keep
 from .memory import MemoryStore
-from .records import EventRecord, Masks, RunRecord, StepRecord, Store, StoredStatus
+from .records import Masks, RunRecord, StepRecord, Store, StoredStatus
 from .sqlite import SqliteStore, default_path
+from .verify import AuditCheck
 
 __all__ = [
-    "EventRecord",
+    "AuditCheck",
+    "AuditFilter",
+    "AuditRecord",
+    "Keep",
     "Masks",
     "MemoryStore",
     "RunRecord",

@@ -10,7 +10,8 @@ from itertools import islice
 from threading import Lock
 from typing import Any, cast
 
-from .records import EventRecord, Masks, RunRecord, StepRecord, StoredStatus, masked_run, masked_step
+from .audit import AuditFilter, AuditRecord, line_of_step, lines_of_run
+from .records import Masks, RunRecord, StepRecord, StoredStatus, masked_run, masked_step
 
 _KEPT = "kept"
 
@@ -37,7 +38,7 @@ class MemoryStore:
         self._steps: deque[StepRecord] = deque()
         self._bytes = 0
         self._runs: OrderedDict[str, RunRecord] = OrderedDict()  # a dict is slow to give up its oldest
-        self._events: deque[EventRecord] = deque(maxlen=events)
+        self._events: deque[tuple[float, str, Mapping[str, Any]]] = deque(maxlen=events)
         self._gone: Counter[str | None] = Counter()
 
     @property
@@ -83,7 +84,7 @@ class MemoryStore:
 
     def event(self, kind: str, payload: Mapping[str, Any], *, durable: bool = True) -> None:
         with self._lock:
-            self._events.append(EventRecord(kind=kind, payload=payload, at=time.time()))
+            self._events.append((time.time(), kind, payload))
 
     def runs(self, limit: int = 20, status: StoredStatus | None = None) -> list[RunRecord]:
         with self._lock:
@@ -105,14 +106,18 @@ class MemoryStore:
             wanted = list(islice((step for step in reversed(self._steps) if step.run_id is None), limit))
         return [self._shown_step(step) for step in wanted]
 
-    def events(self, limit: int = 100, kind: str | None = None) -> list[EventRecord]:
+    def audit(self, which: AuditFilter, limit: int = 100) -> list[AuditRecord]:
+        """Made from what is kept of calls and runs when somebody asks: a call pays nothing for it."""
         with self._lock:
-            wanted = [event for event in reversed(self._events) if kind is None or event.kind == kind]
-        masks = self._masks
-        return [
-            event if masks is None else replace(event, payload=masks.arguments(event.payload))
-            for event in wanted[:limit]
-        ]
+            steps, runs, events = list(self._steps), list(self._runs.values()), list(self._events)
+        lines = [_line_of_event(*event, self._masks) for event in events]
+        for step in steps:
+            args, _, error, _ = masked_step(step, self._masks)
+            lines.append(line_of_step(step, args, error))
+        for run in runs:
+            lines.extend(lines_of_run(masked_run(run, self._masks)))
+        found = sorted(filter(which.takes, lines), key=lambda line: line.at, reverse=True)
+        return found[:limit]
 
     def close(self) -> None:
         """Nothing waits."""
@@ -133,6 +138,11 @@ class MemoryStore:
             replayable=replayable,
             stdout=step.stdout if self._masks is None else self._masks.value(step.stdout),
         )
+
+
+def _line_of_event(at: float, kind: str, payload: Mapping[str, Any], masks: Masks | None) -> AuditRecord:
+    data = dict(payload if masks is None else masks.arguments(payload))
+    return AuditRecord(kind=kind, at=at, tool=str(data.pop("tool", "")), run_id=data.pop("run_id", None), data=data)
 
 
 def rough_size(value: Any, depth: int = 4) -> int:

@@ -1,13 +1,16 @@
-"""What a store keeps: one record per run, one per call, one per event; and the protocol every store follows."""
+"""What a store keeps: one record per run and one per call; and the protocol every store follows."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..spec import Decision, FailureKind, Grade, Repair, RunError, RunStatus
+
+if TYPE_CHECKING:
+    from .audit import AuditFilter, AuditRecord
 
 StoredStatus = RunStatus | Literal["running"]
 
@@ -73,15 +76,6 @@ class RunRecord:
     missing: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRecord:
-    """One line of the audit: what happened beside the calls (trust given, an approval, a tool quarantined)."""
-
-    kind: str
-    payload: Mapping[str, Any]
-    at: float
-
-
 class Masks(Protocol):
     """What a store asks of a masker; policy.masking.Masker is one."""
 
@@ -109,7 +103,7 @@ class Store(Protocol):
 
     def step_done(self, step: StepRecord) -> None: ...
     def event(self, kind: str, payload: Mapping[str, Any], *, durable: bool = True) -> None:
-        """durable: on the disk when this returns; else a moment later."""
+        """A line of the audit log beside those of calls and runs. durable: on the disk when this returns."""
         ...
 
     def runs(self, limit: int = 20, status: StoredStatus | None = None) -> list[RunRecord]:
@@ -124,8 +118,8 @@ class Store(Protocol):
         """Calls outside any run, newest first."""
         ...
 
-    def events(self, limit: int = 100, kind: str | None = None) -> list[EventRecord]:
-        """Newest first."""
+    def audit(self, which: AuditFilter, limit: int = 100) -> list[AuditRecord]:
+        """Lines of the audit log, newest first: of calls, runs and events."""
         ...
 
     def close(self) -> None:

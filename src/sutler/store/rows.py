@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from ..spec import Decision, Grade, Repair, RunError
-from .records import EventRecord, Masks, RunRecord, StepRecord, masked_run, masked_step
+from .records import Masks, RunRecord, StepRecord, masked_run, masked_step
 
-APPLICATION_ID = 0x5355544C
-VERSION = 1
-TABLES = """
-CREATE TABLE runs (
-  id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, program TEXT NOT NULL, params TEXT NOT NULL, level TEXT NOT NULL,
-  status TEXT NOT NULL, output TEXT, error TEXT, stdout TEXT NOT NULL, variables TEXT NOT NULL, grade TEXT,
-  started REAL NOT NULL, ended REAL, names TEXT NOT NULL, snapshot BLOB, replayable INTEGER NOT NULL
-);
-CREATE INDEX runs_by_start ON runs (started);
-CREATE TABLE steps (
-  id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run_id TEXT, step INTEGER NOT NULL, tool TEXT NOT NULL,
-  source TEXT NOT NULL, digest TEXT NOT NULL, args TEXT NOT NULL, result TEXT, stdout TEXT NOT NULL,
-  success INTEGER, error TEXT, kind TEXT,
-  duration REAL NOT NULL, decision TEXT, repairs TEXT NOT NULL, line INTEGER, writes INTEGER NOT NULL,
-  state TEXT NOT NULL, replayable INTEGER NOT NULL, at REAL NOT NULL
-);
-CREATE INDEX steps_by_run ON steps (run_id, step);
-CREATE TABLE events (id INTEGER PRIMARY KEY, at REAL NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL);
-CREATE INDEX events_by_kind ON events (kind);
-"""
 _RUN_TEXT = (
     "run_id, program, params, level, status, output, error, stdout, variables, grade, started, ended, names, snapshot,"
     " replayable"
@@ -37,8 +17,8 @@ _STEP_TEXT = (
     "key, run_id, step, tool, source, digest, args, result, stdout, success, error, kind, duration, decision, repairs,"
     " line, writes, state, replayable, at"
 )
-_RUN: Sequence[str] = _RUN_TEXT.split(", ")
-_STEP: Sequence[str] = _STEP_TEXT.split(", ")
+RUN: Sequence[str] = _RUN_TEXT.split(", ")
+STEP: Sequence[str] = _STEP_TEXT.split(", ")
 
 _EXACT = (str, int, bool, type(None))
 
@@ -52,18 +32,17 @@ def _upsert(table: str, key: str, columns: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
 
 
-_PUT_RUN = _upsert("runs", "run_id", _RUN)
-_PUT_STEP = _upsert("steps", "key", _STEP)
+PUT_RUN = _upsert("runs", "run_id", RUN)
+PUT_STEP = _upsert("steps", "key", STEP)
 SELECT_RUNS = f"SELECT {_RUN_TEXT} FROM runs"
 SELECT_STEPS = f"SELECT {_STEP_TEXT} FROM steps"
-SELECT_EVENTS = "SELECT at, kind, payload FROM events"
 
 
 def run_row(run: RunRecord, masks: Masks | None) -> Row:
     kept = masked_run(run, masks)
     params, faithful = encode(kept.params)
     error = kept.error
-    return _PUT_RUN, (
+    return PUT_RUN, (
         text(kept.run_id),
         text(kept.program),
         params,
@@ -78,7 +57,7 @@ def run_row(run: RunRecord, masks: Masks | None) -> Row:
         kept.ended,
         encode({name: list(owner) for name, owner in kept.names.items()})[0],
         kept.snapshot,
-        kept.replayable and faithful,
+        int(kept.replayable and faithful),
     )
 
 
@@ -92,7 +71,7 @@ def step_row(step: StepRecord, masks: Masks | None) -> Row:
         # A repair shows a value before and after: of a step that held a secret only the rule is kept.
         held = args is not step.args
         repairs = [{**repair, "from": "***", "to": "***"} for repair in repairs] if held else masks.value(repairs)
-    return _PUT_STEP, (
+    return PUT_STEP, (
         step.key,
         None if step.run_id is None else text(step.run_id),
         step.step,
@@ -102,7 +81,7 @@ def step_row(step: StepRecord, masks: Masks | None) -> Row:
         args_text,
         result_text,
         text(step.stdout if masks is None else masks.value(step.stdout)),
-        step.success,
+        None if step.success is None else int(step.success),
         None if error is None else text(error),
         step.kind,
         step.duration,
@@ -111,20 +90,15 @@ def step_row(step: StepRecord, masks: Masks | None) -> Row:
         else encode({name: getattr(decision, name) for name in ("outcome", "reason", "by", "how")})[0],
         encode(repairs)[0] if repairs else "[]",
         step.line,
-        step.writes,
+        int(step.writes),
         step.state,
-        replayable and args_faithful and result_faithful,
+        int(replayable and args_faithful and result_faithful),
         step.at,
     )
 
 
-def event_row(kind: str, payload: Mapping[str, Any], at: float, masks: Masks | None) -> Row:
-    shown = payload if masks is None else masks.arguments(payload)
-    return "INSERT INTO events (at, kind, payload) VALUES (?, ?, ?)", (at, kind, encode(dict(shown))[0])
-
-
 def read_run(row: tuple[Any, ...]) -> RunRecord:
-    values = dict(zip(_RUN, row, strict=True))
+    values = dict(zip(RUN, row, strict=True))
     error, grade = values["error"], values["grade"]
     for column in ("params", "variables"):
         values[column] = json.loads(values[column])
@@ -137,7 +111,7 @@ def read_run(row: tuple[Any, ...]) -> RunRecord:
 
 
 def read_step(row: tuple[Any, ...]) -> StepRecord:
-    values = dict(zip(_STEP, row, strict=True))
+    values = dict(zip(STEP, row, strict=True))
     for column in ("args", "result", "repairs"):
         values[column] = json.loads(values[column])
     decision = values["decision"]
@@ -149,10 +123,6 @@ def read_step(row: tuple[Any, ...]) -> StepRecord:
     values["success"] = None if success is None else bool(success)
     values["writes"], values["replayable"] = bool(values["writes"]), bool(values["replayable"])
     return StepRecord(**values)
-
-
-def read_event(row: tuple[Any, ...]) -> EventRecord:
-    return EventRecord(at=row[0], kind=row[1], payload=json.loads(row[2]))
 
 
 def encode(value: Any) -> tuple[str, bool]:

@@ -13,24 +13,31 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ClosedError, StoreError
 from ..state import state_dir
 from . import rows
-from .records import EventRecord, Masks, RunRecord, StepRecord, StoredStatus
+from .audit import AuditFilter, AuditRecord, Chain, event_line, read_lines
+from .keeping import Keep, is_due, let_go
+from .records import Masks, RunRecord, StepRecord, StoredStatus
 from .sqlite_file import explain, open_file
+from .verify import AuditCheck, verify
 
 if TYPE_CHECKING:
     import sqlite3
 
+T = TypeVar("T")
+
 _MOST_ROWS = 10_000
 _MOST_BYTES = 64_000_000
+_TIDY = 3600.0  # seconds between two looks at what is too old to keep
+_KEEP = Keep()
 
 
 def default_path(project: Path, env: Mapping[str, str] | None = None) -> Path:
@@ -45,15 +52,23 @@ class SqliteStore:
     """Runs, calls and events in the file `path`, made (0600) when first written to.
 
     masks: keeps secrets out of the file. flush_seconds: how long the rows of read-only calls may wait.
-    busy_seconds: how long a lock of another process is waited for. Every failure is a StoreError that names the file
-    and says what to do; rows that could not be written wait on, `trouble` says so, and `close` raises.
+    busy_seconds: how long a lock of another process is waited for. keep: how long anything stays. Every failure
+    is a StoreError that names the file and says what to do; rows that could not be written wait on, `trouble` says
+    so, and `close` raises.
     """
 
     def __init__(
-        self, path: Path, *, masks: Masks | None = None, flush_seconds: float = 0.05, busy_seconds: float = 5.0
+        self,
+        path: Path,
+        *,
+        masks: Masks | None = None,
+        keep: Keep = _KEEP,
+        flush_seconds: float = 0.05,
+        busy_seconds: float = 5.0,
     ) -> None:
         self.path = path.absolute()
         self._masks = masks
+        self._keep, self._tidied = keep, 0.0
         self._flush_seconds, self._busy_seconds = flush_seconds, busy_seconds
         self._pid = os.getpid()
         self._prefix, self._numbers = secrets.token_hex(8), count()
@@ -67,6 +82,7 @@ class SqliteStore:
         self._flusher: Thread | None = None
         self._closed = False
         self._failed: str | None = None
+        self._wrote = False
 
     @property
     def trouble(self) -> str | None:
@@ -95,7 +111,7 @@ class SqliteStore:
             self._enqueue(row)
 
     def event(self, kind: str, payload: Mapping[str, Any], *, durable: bool = True) -> None:
-        row = rows.event_row(kind, payload, time.time(), self._masks)
+        row = event_line(kind, payload, self._masks)
         if durable:
             self._write(row, durable=True)
         else:
@@ -120,10 +136,13 @@ class SqliteStore:
         found = self._read(f"{rows.SELECT_STEPS} WHERE run_id IS NULL ORDER BY id DESC LIMIT ?", (limit,))
         return [rows.read_step(row) for row in found]
 
-    def events(self, limit: int = 100, kind: str | None = None) -> list[EventRecord]:
-        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (kind,))
-        found = self._read(f"{rows.SELECT_EVENTS}{where} ORDER BY id DESC LIMIT ?", (*values, limit))
-        return [rows.read_event(row) for row in found]
+    def audit(self, which: AuditFilter, limit: int = 100, *, number: int | None = None) -> list[AuditRecord]:
+        """number: the line of that number alone."""
+        return self._ask(lambda connection: read_lines(connection, which, limit, number), [])
+
+    def verify_audit(self, head: str | None = None) -> AuditCheck:
+        """Whether the audit log, and what it is of, is as it was written."""
+        return self._ask(lambda connection: verify(connection, head), AuditCheck())
 
     def flush(self) -> None:
         """Write what waits, now."""
@@ -144,6 +163,7 @@ class SqliteStore:
         except StoreError as error:
             raise StoreError(f"{error}; {len(self._queue)} rows were not written and are lost") from error
         finally:
+            self._tidy()
             with self._lock:
                 self._disconnect()
 
@@ -196,6 +216,7 @@ class SqliteStore:
             self._wake.clear()
             with suppress(StoreError):
                 self.flush()
+            self._tidy()
             if self._queue:
                 self._wake.set()
 
@@ -209,9 +230,11 @@ class SqliteStore:
                 connection = self._connect()
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 connection.execute("BEGIN IMMEDIATE")
-                for statement, values in (*waiting, *more):
-                    connection.execute(statement, values)
+                chain = Chain(connection)
+                for row in (*waiting, *more):
+                    chain.put(row)
                 connection.execute("COMMIT")
+                self._wrote = True
             except BaseException as error:
                 self._disconnect()  # rolls back; the next attempt starts from a fresh connection
                 with self._queue_lock:
@@ -225,16 +248,41 @@ class SqliteStore:
                 raise failure from error
             self._failed = None
 
+    def _tidy(self) -> None:
+        """Now and then, and when this store has written and closes: lets go of what is too old to keep."""
+        import sqlite3
+
+        if time.monotonic() < self._tidied:
+            return
+        with self._lock:
+            connection = self._connection
+            if connection is None or not self._wrote:
+                return
+            self._tidied = time.monotonic() + _TIDY
+            try:
+                if not is_due(connection, self._keep):
+                    return
+                connection.execute("BEGIN IMMEDIATE")
+                if let_go(connection, self._keep):
+                    self._tidied = 0.0  # there may be more
+                connection.execute("COMMIT")
+            except sqlite3.Error:  # whatever it is, the next write will say it
+                self._disconnect()
+
     def _read(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return self._ask(lambda connection: connection.execute(query, values).fetchall(), [])
+
+    def _ask(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
+        """What `read` gives, with what waits written before; `nothing` when there is no file."""
         import sqlite3
 
         self._here()
         self.flush()
         with self._lock:
             if self._connection is None and not self.path.exists():
-                return []
+                return nothing
             try:
-                return self._connect().execute(query, values).fetchall()
+                return read(self._connect())
             except (sqlite3.Error, OSError) as error:
                 self._disconnect()
                 raise explain(self.path, error, self._busy_seconds) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import StoreError
-from .rows import APPLICATION_ID, TABLES, VERSION
+from .layout import APPLICATION_ID, LAYOUTS, VERSION
 
 if TYPE_CHECKING:
     import sqlite3
@@ -76,11 +76,11 @@ def _prepare(connection: sqlite3.Connection, path: Path, deadline: float) -> Non
     _refuse_foreign(connection, path, version)
     _use_wal(connection, deadline)
     connection.execute("BEGIN IMMEDIATE")
-    if _number(connection, "user_version") == 0:  # else another process was faster
-        for statement in TABLES.strip().split(";")[:-1]:
+    for layout in LAYOUTS[_number(connection, "user_version") :]:  # none, when another process was faster
+        for statement in layout:
             connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
 
