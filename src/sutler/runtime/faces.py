@@ -18,6 +18,7 @@ from ..results import preview
 from ..results.view import MODEL_SEES
 from ..schema.dialects import export
 from ..spec import RunResult, ToolResult, ToolSpec
+from ..store import AuditFilter, AuditRecord
 from ..toolbox import Toolbox
 from .core import Core, opened
 from .events import EventHandler
@@ -180,6 +181,22 @@ class Face:
     def runs(self, limit: int = 50) -> list[Any]:
         """The recorded runs, newest first."""
         return self.core.recorder.runs(limit)
+
+    def audit(
+        self,
+        limit: int = 100,
+        *,
+        kind: str | None = None,
+        tool: str | None = None,
+        run_id: str | None = None,
+        since: float | None = None,
+    ) -> list[AuditRecord]:
+        """Lines of the audit log, newest first (POL-07).
+
+        kind: `call`, `run`, `decision`, `change`, or a whole one such as `call.ended`. tool: source::tool, its bare
+        name, or a source. since: seconds since the epoch.
+        """
+        return self.core.recorder.store.audit(AuditFilter(kind=kind, tool=tool, run_id=run_id, since=since), limit)
 
     def _level(self, level: LanguageLevel | None) -> str:
         profile = self.core.settings.profile

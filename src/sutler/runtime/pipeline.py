@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, words
 from ..policy.approvals import nobody
-from ..results import failure, fresh, interpret
+from ..results import bounded, failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import Decision, ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
@@ -143,6 +143,16 @@ class Pipeline:
         outcome = "reject" if ticket.error is not None else ticket.decision.how
         reason = str(ticket.error) if ticket.error is not None else ticket.decision.reason
         self._tell(ticket, "approval", {"decision": outcome, "reason": reason})
+        core, spec = self._core, ticket.spec
+        core.audit(
+            "decision",
+            tool=spec.qualified,
+            run_id=ticket.run.run_id if ticket.run is not None else None,
+            decision=outcome,
+            by=ticket.decision.by,
+            reason=reason,
+            arguments=bounded(core.recorder.masker.arguments(ticket.arguments, spec.input_schema)),
+        )
 
     def begin(self, ticket: Ticket) -> None:
         """The clock of the call starts, and a call that may write is put on record before it runs."""

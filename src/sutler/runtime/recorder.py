@@ -100,6 +100,7 @@ class Recorder:
             writes=False,
             schema=tool.spec.input_schema if tool is not None else None,
             repairs=ticket.repairs,
+            at=time.time() - (time.monotonic() - ticket.began),
         )
         return record
 

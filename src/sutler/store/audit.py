@@ -171,7 +171,7 @@ def _call_line(values: Sequence[Any]) -> Line:
     if digest:
         data += f'"definition": "{digest}", '
     if state == "done":
-        outcome = "ok" if success else kind
+        outcome = "ok" if success else kind or "failed"
         data += f'"outcome": "{outcome}", "duration": {duration:.6f}, "record": "{record_digest(values)}", '
         if error is not None:
             data += f'"error": {json.dumps(error[:_ERROR_SHOWN])}, '
