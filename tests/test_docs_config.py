@@ -25,6 +25,7 @@ INSIDE = {  # tables inside tables, with what has to stand around them
     "[mcp_servers.x]": f"[mcp_servers.x]\ncommand='c'\n{PROBE}=1",
     "[mcp_servers.x].assume": f"[mcp_servers.x]\ncommand='c'\nassume={{{PROBE}=1}}",
     "[mcp_servers.x].tools": f"[mcp_servers.x.tools.t]\n{PROBE}=1\n[mcp_servers.x]\ncommand='c'",
+    "[models.x]": f"[models.x]\nbase_url='http://localhost'\n{PROBE}=1",
     "[grades]": f"[grades]\n'a::b'={{{PROBE}=1}}",
 }
 

@@ -5,6 +5,7 @@
     |-- SourceError            a source that cannot be asked
     |-- SchemaError            a tool's schema that no dialect accepts; the tool is quarantined with this reason
     |-- StoreError             a file of the state directory that cannot be read or written; names it and what to do
+    |-- ModelError             a client's binding that is not there, or a model server that failed; a RuntimeError too
     |-- ClosedError            a runtime used after close, before open, or in a forked child
     |-- ToolCallError          one call failed; .failure is what a face turns into a ToolResult
     |   |-- ToolNotFound       no such tool; names the closest
@@ -85,6 +86,10 @@ class StoreError(SutlerError):
 
 class SchemaError(SutlerError):
     """A tool's schema that cannot be used; the message says which part and why, and quarantines the tool."""
+
+
+class ModelError(SutlerError, RuntimeError):
+    """A client cannot do what was asked: no binding for it, or its model's server failed. Names which (LCP-12)."""
 
 
 class ClosedError(SutlerError):

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from ..closest import closest
 from ..limits import LIMIT_NAMES, Limits, limit_problem
-from ..policy.masking import is_secret_name
 from ..sources.shipped import shipped_stems
 from .check import WRONG, Check, Checker, array, array_of, boolean, choice, folder, kind_of, name, string, table
-from .expand import expand, variables
+from .filled import put_in
 from .locate import KeyPath, dotted
+from .models import models
 from .servers import mcp_servers
 from .tools import grade, tool_tables, virtual_tables
 from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
@@ -46,6 +46,7 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
         policy=PolicyTable(**policy),
         limits=Limits().override(limits),
         profiles=found.get("profiles", {}),
+        models=found.get("models", {}),
         default_tools=found.get("default_tools", True),
         given=frozenset(
             {f"{section}.{key}" for section, values in sections.items() for key in values}
@@ -150,32 +151,13 @@ def _host_tool_configs(cx: Checker, path: KeyPath, value: Any) -> Any:
 def _host_tool_config(cx: Checker, path: KeyPath, value: Any) -> Any:
     if not isinstance(value, dict):
         return cx.wrong(path, f"must be a table, not {kind_of(value)}", "write [host_tool_configs.<library>]")
-    settings = _put_in(cx, path, value)
+    settings = put_in(cx, path, value)
     if settings is not WRONG and "autonomy_level" in settings:
         level = settings["autonomy_level"]
         # An untrusted file keeps its variables: there the word cannot be known yet.
         if cx.env is not None or not (isinstance(level, str) and "${" in level):
             choice(*AUTONOMY_LEVELS)(cx, (*path, "autonomy_level"), level)
     return settings
-
-
-def _put_in(cx: Checker, path: KeyPath, value: Any) -> Any:
-    """The value with `${VAR}` put in, in every string of it; strings that are secret are remembered for masking."""
-    if isinstance(value, dict):
-        return _entries(cx, path, value, _put_in)
-    if isinstance(value, list):
-        items = [_put_in(cx, (*path, index), item) for index, item in enumerate(cast(list[Any], value))]
-        return WRONG if WRONG in items else items
-    if not isinstance(value, str) or cx.env is None:
-        return value
-    try:
-        text = expand(value, cx.env)
-    except ValueError as error:
-        return cx.wrong(path, str(error))
-    if is_secret_name(str(path[-1])):
-        cx.secrets.add(text)
-    cx.secrets.update(cx.env[used] for used in variables(value) if used in cx.env and is_secret_name(used))
-    return text
 
 
 _TITLES = {"default_tools": "default_tools", "tools": "[[tools]]", "virtual_tools": "[[virtual_tools]]"}
@@ -200,4 +182,5 @@ TOP: Mapping[str, Check] = {
     "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean}),
     "limits": _section("[limits]", _LIMITS),
     "profiles": _profiles,
+    "models": models,
 }

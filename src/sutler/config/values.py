@@ -15,8 +15,11 @@ from ..tables import ToolTable
 AutonomyLevel = Literal["strict", "safe", "full_access"]
 LanguageLevel = Literal["calls", "program", "full"]
 
+ModelKind = Literal["text", "image", "speech", "transcription", "embedding"]
+
 AUTONOMY_LEVELS: tuple[AutonomyLevel, ...] = ("strict", "safe", "full_access")
 LANGUAGE_LEVELS: tuple[LanguageLevel, ...] = ("calls", "program", "full")
+MODEL_KINDS: tuple[ModelKind, ...] = ("text", "image", "speech", "transcription", "embedding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,25 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTable:
+    """[models.<name>]: a model behind an OpenAI-compatible server, for the client that tools are given.
+
+    model: its name there. timeout: seconds for one answer. vision: whether a text model reads images. ctx_size: the
+    tokens of its context, None when the server says. where: `file:line` of the table.
+    """
+
+    name: str
+    base_url: str
+    kind: ModelKind = "text"
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+    timeout: float = 120.0
+    vision: bool = False
+    ctx_size: int | None = None
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """One sutler.toml, or the user's config with a project's over it.
 
@@ -57,6 +79,7 @@ class Config:
     shipped: the stems of Sutler's own tool libraries that are on, True for all.
     host_tool_configs: by library stem, variables put in. grades: by `source::tool`.
     mcp_servers: [mcp_servers.<id>], in file order. host_configs: files of other hosts to take servers from, absolute.
+    models: [models.<name>], in file order.
     given: dotted names of the single settings that were written, so that a default is told from a choice.
     where: `file:line` by dotted key. secrets: values to mask wherever they turn up.
     """
@@ -79,6 +102,7 @@ class Config:
     policy: PolicyTable = field(default_factory=PolicyTable)
     limits: Limits = field(default_factory=Limits)
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict[str, Profile]())
+    models: Mapping[str, ModelTable] = field(default_factory=lambda: dict[str, ModelTable]())
     default_tools: bool = True
     given: frozenset[str] = frozenset()
     where: Mapping[str, str] = field(default_factory=lambda: dict[str, str](), repr=False)

@@ -7,12 +7,13 @@ import inspect
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from ..config import Config
 from ..errors import ClosedError, LimitExceeded, SutlerError, words
 from ..inventory import Inventory, Row
 from ..policy.approvals import Approvals
@@ -25,6 +26,7 @@ from ..workspace.cwd import per_thread_cwd
 from ..workspace.root import Workspace
 from . import capture
 from .calls import Calls
+from .client_tools import ClientTools
 from .context import HOST_PARAMETERS, ToolContext
 from .events import Event, tell
 from .options import Options, Settings, settle
@@ -65,6 +67,7 @@ class Core:
         self._outputs: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
+        self.client: Any = options.client if options.client is not None else _client(settings.config)
         self.functions = FunctionSource(options.tools)
         self.code = CodeToolSource()
         self.workspace = _workspace(options, settings)
@@ -86,6 +89,8 @@ class Core:
         self.toolbox: Toolbox = build_toolbox(self)
         if self.servers is not None:
             self.servers.start()
+        self.client_tools = ClientTools(self)
+        self._with_client("attach")
         capture.install()
 
     def check_open(self) -> None:
@@ -150,14 +155,14 @@ class Core:
         match name:
             case "tool_context":
                 return ToolContext(
-                    client=self.options.client,
+                    client=self.client,
                     discussion=self.options.discussion,
                     workspace=ticket.site.root,
                     emit_progress=partial(self.progress, ticket),
                     call_tool=self.call_tool_async if is_async else self.call_tool,
                 )
             case "lollms_client_instance":
-                return self.options.client
+                return self.client
             case "discussion_instance":
                 return self.options.discussion
             case _:
@@ -167,7 +172,7 @@ class Core:
         """The client or the discussion that a call has, for a tool in a worker process to ask something of."""
         if parameter in ticket.host:
             return ticket.host[parameter]
-        return self.options.client if parameter == "lollms_client_instance" else self.options.discussion
+        return self.client if parameter == "lollms_client_instance" else self.options.discussion
 
     def interaction_for(self, ticket: Ticket) -> Callable[[Any], Any] | None:
         """The person's handler as this call sees it: while it waits for an answer no clock runs."""
@@ -216,6 +221,19 @@ class Core:
 
     async def call_tool_async(self, name: str, arguments: object = None, **more: Any) -> dict[str, Any]:
         return (await self.calls.call_async(name, _merged(arguments, more), self.host_context)).to_dict()
+
+    def await_on_host(self, value: Awaitable[Any]) -> Any:
+        """Waits for what async code of the host gives, on the loop that such code runs on."""
+        return self.places.await_on_host(value)
+
+    def _with_client(self, what: Literal["attach", "detach"]) -> None:
+        """Tells a client of ours that tools of this runtime have it; its keys are masked here from now on."""
+        client = self.client
+        tell_it = getattr(client, f"{what}_runtime", None)
+        if not callable(tell_it):
+            return
+        for secret in cast("Iterable[str]", tell_it(self) or ()):
+            self.recorder.secrets.register(secret)
 
     def ready(self, timeout: float | None) -> bool:
         """Waits for the MCP servers; every other source answers when it is asked. True when nothing is missing."""
@@ -282,6 +300,7 @@ class Core:
         if self.closed or os.getpid() != self._pid:
             return ()  # in a forked child all of it belongs to the parent
         self.closed = True
+        self._with_client("detach")
         left: list[str] = []
         try:
             self.runs.cancel_all()
@@ -311,6 +330,15 @@ def _merged(arguments: object, more: Mapping[str, Any]) -> object:
         return arguments
     given = cast("Mapping[str, Any]", arguments if isinstance(arguments, Mapping) else {})
     return {**given, **more}
+
+
+def _client(config: Config) -> Any:
+    """The client that the config's [models.<name>] make; None without any."""
+    if not config.models:
+        return None
+    from ..host.models import client_of
+
+    return client_of(config.models.values())
 
 
 def _workspace(options: Options, settings: Settings) -> Workspace:

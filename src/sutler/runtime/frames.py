@@ -7,6 +7,7 @@ what they are nested in.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import LimitExceeded, ToolUnavailable
+from ..host import calling
 from ..inventory import Inventory
 from ..spec import TraceEntry
 from ..store import StepRecord
@@ -96,13 +98,17 @@ class Frame:
     deadlines: tuple[Deadline, ...]
     flights: tuple[Flight, ...]
 
+    def remaining(self) -> float:
+        """Seconds that this call and everything it is nested in have left."""
+        return min((deadline.remaining() for deadline in self.deadlines), default=math.inf)
+
     def check(self) -> None:
         """Raises ToolUnavailable when a call that this code belongs to was given up: the rest of it does nothing."""
         if any(flight.ended for flight in self.flights):
             raise ToolUnavailable("the call that this one is nested in was given up: it was late, or was cancelled")
 
 
-current_frame: ContextVar[Frame | None] = ContextVar("sutler_frame", default=None)
+current_frame: ContextVar[Frame | None] = calling.current
 
 # Loops that a synchronous call of ours blocks further up: whatever must be waited for there would never come.
 held_loops: ContextVar[frozenset[asyncio.AbstractEventLoop]] = ContextVar("sutler_held_loops", default=frozenset())
