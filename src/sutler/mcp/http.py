@@ -23,7 +23,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 
 from ..servers import ServerSpec
-from .link import Exchange, HttpFailure, Link, current
+from .exchange import Exchange, HttpFailure, current
+from .link import Link
 from .stdio import LINE_CAP
 from .streams import NOTICE, over_streams
 

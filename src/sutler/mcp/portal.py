@@ -67,6 +67,7 @@ async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:
     The loop's default executor would keep the process from ending while somebody is still being asked.
     """
     import asyncio
+    import contextlib
     import contextvars
     import inspect
 
@@ -86,9 +87,13 @@ async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:
         try:
             value = context.run(fn)
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, None, error)
+            tell(None, error)
         else:
-            loop.call_soon_threadsafe(settle, value, None)
+            tell(value, None)
+
+    def tell(value: T | Awaitable[T] | None, error: BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, error)
 
     threading.Thread(target=work, name="sutler-mcp-asks", daemon=True).start()
     value = await answer
