@@ -365,7 +365,10 @@ class TraceEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What one program came to. `output` is its last expression; `variables` its own names, without `_x` and params."""
+    """What one program came to. `output` is its last expression; `variables` its own names, without `_x` and params.
+
+    waiting: what the person is asked, of a run that waits: tool (source::tool), label, source, argv, line.
+    """
 
     run_id: str
     status: RunStatus
@@ -376,6 +379,7 @@ class RunResult:
     trace: Sequence[TraceEntry] = ()
     grade: Grade = PURE
     duration: float = 0.0
+    waiting: Mapping[str, Any] | None = None
 
     @property
     def success(self) -> bool:

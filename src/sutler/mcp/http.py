@@ -23,8 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 
 from ..servers import ServerSpec
-from .exchange import Exchange, HttpFailure, current
-from .link import Link
+from .link import Exchange, HttpFailure, Link, current
 from .stdio import LINE_CAP
 from .streams import NOTICE, over_streams
 

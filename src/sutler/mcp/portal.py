@@ -67,7 +67,6 @@ async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:
     The loop's default executor would keep the process from ending while somebody is still being asked.
     """
     import asyncio
-    import contextlib
     import contextvars
     import inspect
 
@@ -87,13 +86,9 @@ async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:
         try:
             value = context.run(fn)
         except BaseException as error:
-            tell(None, error)
+            loop.call_soon_threadsafe(settle, None, error)
         else:
-            tell(value, None)
-
-    def tell(value: T | Awaitable[T] | None, error: BaseException | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, value, error)
+            loop.call_soon_threadsafe(settle, value, None)
 
     threading.Thread(target=work, name="sutler-mcp-asks", daemon=True).start()
     value = await answer

@@ -17,8 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..servers import ServerSpec
-from .exchange import Exchange, current
-from .link import Link
+from .link import Exchange, Link, current
 from .portal import off_loop
 from .reasons import brief
 from .states import take_notes

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ..errors import ToolError
 from ..servers import RemoteError, ServerSpec
-from .exchange import Exchange, HttpFailure
+from .link import Exchange, HttpFailure
 
 
 def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:

@@ -16,8 +16,7 @@ import mcp_types as types
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
-from .exchange import Exchange, current
-from .link import Link
+from .link import Exchange, Link, current
 from .states import take_notes
 from .stdio import Child, Framer
 
@@ -52,13 +51,11 @@ class _ToServer:
 async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStreams]:
     """The streams of a running stdio server. The process is ended by whoever started it."""
 
-    framer = Framer()
-
-    def take(chunk: bytes) -> None:
-        for line in framer.feed(chunk):
-            link.line(line)
-
-    def ended() -> None:
+    async def read() -> None:
+        framer = Framer()
+        while chunk := await child.read():
+            for line in framer.feed(chunk):
+                link.line(line)
         if rest := framer.rest():
             link.junk.add(rest)
             take_notes(link.notes, ["it ended in the middle of a line"])
@@ -75,16 +72,13 @@ async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStream
             with suppress(OSError):
                 await child.stdin.drain()
 
-    child.listen(take, ended)
+    reading = asyncio.ensure_future(read())
     try:
         yield link.reader, _ToServer(send, link)
     finally:
-        child.listen(_nothing, lambda: None)
+        reading.cancel()
+        await asyncio.wait([reading])
         link.close()
-
-
-def _nothing(chunk: bytes) -> None:
-    del chunk
 
 
 @asynccontextmanager

@@ -1,95 +1,121 @@
-"""Asking the person: one question, one answer, bound to exactly what will run.
+"""The person behind a runtime, and what he has said so far (POL-04).
 
-A handler is `confirm_handler(source, script_label, argv) -> (decision, reason)`, sync or async (LCP section 5):
-source is the call with its effective arguments, script_label the tool and the level, argv the arguments as a list or
-None; decision is "allow", "always" (this definition, any arguments, this session) or "reject". Any other answer, an
-exception and a timeout reject. Nobody to ask rejects, naming what would allow the call.
+A handler is `confirm_handler(source, script_label, argv) -> (decision, reason)`, or an Answer, sync or async (LCP
+section 5): source is the call with its effective arguments, script_label the level and the tool, argv the words of a
+plain command or None. An approval is bound to source, tool, definition and arguments; it never leaves its runtime,
+but for those of scope "project".
 """
 
 from __future__ import annotations
 
 import inspect
-import threading
-from collections.abc import Callable
-from typing import Any, cast
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from ..errors import ToolDenied, words
-from ..spec import Decision, ToolCall, ToolSpec
-from .prompts import label_of, source_of
+from ..errors import StoreError, ToolDenied
+from ..spec import Decision, ToolCall
+from .answers import Answer, Scope
+from .project import ProjectApprovals
+from .standing import Remembered, StandingApproval, digest_of
 
 ConfirmHandler = Callable[..., Any]
 
 
 class Approvals:
-    """The session's memory of "always", and the person behind `handler` (None: nobody)."""
+    """handler: None when there is nobody. project: where approvals of scope "project" are kept; None: nowhere."""
 
-    def __init__(self, handler: ConfirmHandler | None) -> None:
+    def __init__(self, handler: ConfirmHandler | None, *, project: ProjectApprovals | None = None) -> None:
         self.handler = handler
-        self._always: set[tuple[str, str, str]] = set()
-        self._lock = threading.Lock()
+        self.project = project
+        self.session = Remembered()
 
     @property
     def is_async(self) -> bool:
         handler = self.handler
         return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
-    def remembered(self, spec: ToolSpec) -> bool:
-        return bool(self._always) and _key(spec) in self._always
+    @property
+    def all(self) -> tuple[StandingApproval, ...]:
+        """Every standing approval that holds now."""
+        kept = self.project.all if self.project is not None else ()
+        return (*self.session.all, *(one for one in kept if not one.expired))
 
-    def question(self, call: ToolCall, level: str) -> tuple[str, str, list[Any] | None]:
-        """What a handler is given: the text of the call, its label, its argument list."""
-        return source_of(call), label_of(call.spec, level), None
+    def find(self, call: ToolCall, run: str | None) -> StandingApproval | None:
+        """The one that covers this call. May read a file."""
+        found = self.session.find(call.spec, call.arguments, run)
+        if found is None and self.project is not None:
+            return self.project.find(call.spec, call.arguments)
+        return found
 
-    def settle(self, call: ToolCall, answer: object) -> Decision:
-        """The decision that a handler's answer means. Raises ToolDenied unless it allows."""
-        decision, reason = self.read(answer)
-        if decision == "always":
-            with self._lock:
-                self._always.add(_key(call.spec))
-        if decision in ("allow", "always"):
-            return Decision(outcome="allow", by="the person", how=decision, reason=reason)
-        raise ToolDenied(f"{call.spec.qualified} was rejected: {reason or 'no reason was given'}")
+    def revoke(self, approval_id: str) -> StandingApproval | None:
+        """Takes one back; None when there is none of that id. StoreError when the project's file cannot be changed."""
+        gone = self.session.remove(approval_id)
+        if gone is None and self.project is not None:
+            return self.project.remove(approval_id)
+        return gone
 
-    @staticmethod
-    def read(answer: object) -> tuple[str, str]:
-        """(decision, reason) as a handler gave them; anything that is no such pair is a reject that says so."""
-        if isinstance(answer, tuple | list):
-            parts = tuple(cast("tuple[object, ...]", answer))
-            if len(parts) == 2 and parts[0] in ("allow", "always", "reject"):
-                return str(parts[0]), _reason(parts[1])
-        shown = _shown(cast(object, answer))
-        return "reject", f"the confirm handler answered {shown} instead of (allow | always | reject, reason)"
+    def remember(self, call: ToolCall, answer: Answer, *, run: str | None, shown: str) -> tuple[str, str]:
+        """(how far the answer reaches, in words; what else is to be said) after remembering an "always".
 
-    def failed(self, call: ToolCall, error: BaseException) -> ToolDenied:
-        return ToolDenied(f"{call.spec.qualified} was rejected: the confirm handler failed with {words(error)}")
+        run: the id of the run that the call belongs to. shown: the call in words, secrets masked.
+        """
+        scope, note = answer.scope, ""
+        if scope == "call" or (scope == "run" and run is None):
+            return "allow", ""
+        if scope == "project" and self.project is None:
+            scope, note = "session", "the approval holds until the runtime is closed: it was given no project"
+        approval = StandingApproval(
+            source=call.spec.origin.source,
+            tool=call.spec.name,
+            digest=call.spec.digest,
+            scope=scope,
+            arguments=digest_of(call.arguments) if scope == "exact" else None,
+            shown=shown if scope == "exact" else "",
+            run=run if scope == "run" else None,
+            expires=None if answer.seconds is None else time.time() + answer.seconds,
+        )
+        if scope == "project":
+            assert self.project is not None
+            try:
+                self.project.add(approval)
+            except StoreError as error:
+                note = f"the approval holds for this call only: {error}"
+                return "allow", note
+        else:
+            self.session.add(approval)
+        return reach(scope), note
 
 
-def _reason(given: object) -> str:
-    return given if isinstance(given, str) else _shown(given) if given else ""
+def reach(scope: Scope) -> str:
+    """How far an "always" reaches, in words."""
+    return _HOW[scope]
 
 
-def _shown(value: object) -> str:
-    """What a handler gave, in short: it may be anything."""
-    try:
-        return repr(value)[:120]
-    except Exception as error:
-        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+_HOW: Mapping[Scope, str] = {
+    "call": "allow",
+    "session": "always",
+    "run": "always, in this run",
+    "exact": "always, with these arguments",
+    "project": "always, in this project",
+}
 
 
-def nobody(call: ToolCall, decision: Decision) -> ToolDenied:
-    """The refusal when there is nobody to ask: it says why, and what would allow the call."""
+def nobody(call: ToolCall, decision: Decision, *, project: bool = False) -> ToolDenied:
+    """The refusal when there is nobody to ask: it says why, and what would allow the call.
+
+    project: standing approvals of a project are looked at, so that one would do.
+    """
     spec = call.spec
     text = (
         f"{spec.qualified} needs approval and there is nobody to ask ({decision.reason or decision.by})."
         " Give the runtime a confirm_handler; or allow it: policy level full_access"
     )
+    if project:
+        text += f", or `sutler approvals grant {spec.qualified}`"
     if decision.by == "level safe" and spec.origin.kind != "code":  # elsewhere its grade decides nothing
         text += (
             f', or, when its grade is too high, a lower one in sutler.toml: [grades] "{spec.qualified}" ='
             " { w = 1, d = 2 }"
         )
     return ToolDenied(text)
-
-
-def _key(spec: ToolSpec) -> tuple[str, str, str]:
-    return spec.origin.source, spec.name, spec.digest

@@ -75,6 +75,10 @@ class Secrets:
                 self._values.add(value)
                 self.pattern = _pattern(self._values)
 
+    def stand_in(self, data: bytes) -> bool:
+        """Whether any of them, of four characters or more, stands in these bytes."""
+        return any(value.encode("utf-8", "surrogatepass") in data for value in self._values if len(value) >= 4)
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -13,7 +13,7 @@ from ..results import failure
 from ..spec import ToolResult
 from .frames import current_frame, held_loops, holding_its_loop
 from .pipeline import Performed, Pipeline
-from .places import Here, wait, wait_async
+from .places import wait, wait_async, within
 from .sites import Stay
 from .ticket import Ticket
 
@@ -43,7 +43,7 @@ class Calls:
     ) -> ToolResult:
         ticket = self._open(name, arguments, host, stay, root)
         if ticket.error is None and ticket.decision.outcome == "ask":
-            self.pipeline.authorize(ticket)
+            self.core.asking.ask(ticket)
         if ticket.error is not None:
             return self.refused(ticket)
         result = self.run(ticket)
@@ -67,15 +67,9 @@ class Calls:
             ticket = await core.hop(lambda: self._open(name, arguments, host, stay, root, resolve=True))
         try:
             if ticket.error is None and ticket.decision.outcome == "ask":
-                if core.approvals.is_async:
-                    await self.pipeline.authorize_async(ticket)
-                else:
-                    await core.hop(lambda: self.pipeline.authorize(ticket))
+                await core.asking.ask_async(ticket)
             if ticket.error is None:
-                if core.recorder.blocks:
-                    await core.hop(lambda: self.pipeline.begin(ticket))
-                else:
-                    self.pipeline.begin(ticket)
+                await core.aside(lambda: self.pipeline.begin(ticket))
             here = ticket.error is None and core.places.is_this_loop(ticket)
             if ticket.error is None and not here:
                 self.start(ticket)
@@ -100,9 +94,7 @@ class Calls:
             self.landed(ticket)
         if not ticket.claim():
             return self._lost(ticket)
-        if core.recorder.blocks:
-            return await core.hop(lambda: self.pipeline.complete(ticket, performed))
-        return self.pipeline.complete(ticket, performed)
+        return await core.aside(lambda: self.pipeline.complete(ticket, performed))
 
     def _cancelled(self, ticket: Ticket) -> None:
         if ticket.claim():
@@ -187,11 +179,11 @@ class Calls:
 
     async def _perform_here(self, ticket: Ticket) -> Performed:
         """As part of the present task: a server's tool, called on the loop of its session."""
-        ticket.future = here = Here()
+        ticket.future = future = Future[Performed]()
         self._flying.add(ticket)
         if self.core.closed:
             raise _closed()
-        return await here.do(self.pipeline.perform_async(ticket))
+        return await within(ticket, future, self.pipeline.perform_async(ticket))
 
     def landed(self, ticket: Ticket) -> None:
         """Nobody waits for it any more."""
@@ -210,7 +202,7 @@ class Calls:
         return places.start_async(ticket, loop)
 
     def _future(self, ticket: Ticket) -> Future[Performed]:
-        assert isinstance(ticket.future, Future)
+        assert ticket.future is not None
         return ticket.future
 
     def abandon(self, ticket: Ticket) -> None:
@@ -223,7 +215,7 @@ class Calls:
         if future is not None and not future.cancel() and tool is not None and tool.place not in _LOOP_PLACES:
             if ticket.stopper is not None:
                 ticket.stopper.stop("its call passed its deadline or was cancelled")
-            elif isinstance(future, Future):
+            else:
                 self.core.places.abandon(ticket, future)
         if ticket.inner is not None:
             ticket.inner.cancel()
@@ -235,7 +227,7 @@ class Calls:
     def _interrupt(self, ticket: Ticket, error: ToolCallError) -> None:
         """Wakes whoever waits for the call, who then gives it up."""
         future = ticket.future
-        if future is not None and not future.cancel() and isinstance(future, Future):
+        if future is not None and not future.cancel():
             with suppress(InvalidStateError):
                 future.set_exception(error)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import threading
 from collections import OrderedDict
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from ..config import Config
-from ..errors import ClosedError, LimitExceeded, SutlerError, words
+from ..errors import ClosedError, LimitExceeded, SutlerError
 from ..inventory import Inventory, Row
 from ..policy.approvals import Approvals
+from ..policy.project import ProjectApprovals
 from ..results import fresh
 from ..results.size import size_of
 from ..sources.code import CodeToolSource
@@ -25,10 +25,13 @@ from ..toolbox import Toolbox
 from ..workspace.cwd import per_thread_cwd
 from ..workspace.root import Workspace
 from . import capture
+from .asking import Asking
 from .calls import Calls
 from .client_tools import ClientTools
 from .context import HOST_PARAMETERS, ToolContext
 from .events import Event, tell
+from .frames import current_frame
+from .interacting import Interactions
 from .options import Options, Settings, settle
 from .pipeline import Pipeline
 from .places import Places
@@ -74,7 +77,10 @@ class Core:
         self.sites = Sites(self.workspace)
         self.threads = self.sites.home.threads
         self.thread_cwd = per_thread_cwd().available
-        self.approvals = Approvals(options.confirm_handler)
+        project = None if options.project is None else ProjectApprovals(Path(options.project))
+        self.approvals = Approvals(options.confirm_handler, project=project)
+        self.asking = Asking(self)
+        self.interactions = Interactions(self, options.user_interaction_handler)
         self.recorder = Recorder(self)
         self.pipeline = Pipeline(self)
         self.places = Places(self, host_loop)
@@ -166,7 +172,7 @@ class Core:
             case "discussion_instance":
                 return self.options.discussion
             case _:
-                return self.interaction_for(ticket)
+                return self.interactions.for_call(ticket)
 
     def host_object(self, ticket: Ticket, parameter: str) -> Any:
         """The client or the discussion that a call has, for a tool in a worker process to ask something of."""
@@ -174,43 +180,18 @@ class Core:
             return ticket.host[parameter]
         return self.client if parameter == "lollms_client_instance" else self.options.discussion
 
-    def interaction_for(self, ticket: Ticket) -> Callable[[Any], Any] | None:
-        """The person's handler as this call sees it: while it waits for an answer no clock runs."""
-        handler = self.options.user_interaction_handler
-        if handler is None:
-            return None
-
-        def ask(request: Any) -> Any:
-            with ticket.paused():
-                answer = handler(request)
-            asked = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {})
-            if isinstance(answer, str) and asked.get("type") == "secret":
-                self.recorder.secrets.register(answer)
-            return answer
-
-        return ask
-
     def library_confirm(self, source: str, script_label: str = "", argv: list[Any] | None = None) -> tuple[str, str]:
-        """The confirm_handler that a tool library gets: synchronous, over the runtime's own (LCP section 5)."""
-        if self.policy.level == "full_access":
-            return "allow", ""
-        handler = self.approvals.handler
-        if handler is None:
-            return "reject", "there is nobody to ask; give the runtime a confirm_handler"
-        try:
-            answer = handler(source, script_label, argv)
-            if inspect.isawaitable(answer):
-                answer = self.places.await_on_host(answer)
-        except Exception as error:
-            return "reject", f"the confirm handler failed with {words(error)}"
-        return self.approvals.read(answer)
+        """The confirm_handler that a tool library gets: synchronous, over the runtime's own approvals (LCP-17)."""
+        frame = current_frame.get()
+        ticket = frame.ticket if frame is not None and frame.owner is self else None
+        return self.asking.of_library(ticket, source, script_label, argv)
 
     def progress_of_server(self, ticket: Ticket, done: float, total: float | None, message: str | None) -> None:
         self.progress(ticket, message or "", done / total if total else None)
 
     def progress(self, ticket: Ticket, text: str, fraction: float | None = None) -> None:
         run_id = ticket.run.run_id if ticket.run is not None else None
-        data = {"text": str(text), "fraction": fraction}
+        data = {"text": self.recorder.masker.value(str(text)), "fraction": fraction}
         tell(
             self.on_event,
             Event(kind="progress", tool=ticket.spec.qualified, call_id=ticket.call_id, run_id=run_id, data=data),
@@ -264,7 +245,8 @@ class Core:
         with self._lock:
             if handle not in self._outputs:
                 raise KeyError(f"no output is kept under the handle {handle!r}; the last {_HANDLES} long ones are")
-            return self._outputs[handle]
+            held = self._outputs[handle]
+        return self.recorder.outward_value(held)
 
     def warm(self, name: str) -> Row | None:
         """The tool of this name when a call of it opens without touching a file: as it was, and known."""

@@ -18,7 +18,7 @@ def ask_person(core: Core, ticket: Ticket | None, request: Mapping[str, Any]) ->
     request: `message` and `schema` (a flat form), or `message` and `url` (a page to open). Blocks its thread; while it
     waits no clock of the call runs.
     """
-    handler = core.options.user_interaction_handler
+    handler = core.interactions.handler
     if handler is None:
         return None
     with ticket.paused() if ticket is not None else nullcontext():

@@ -12,7 +12,9 @@ from ..config import Config
 from ..errors import ClosedError
 from ..inventory import Inventory
 from ..lang import Checked
+from ..policy.answers import Answer
 from ..policy.levels import Level, Policy
+from ..policy.standing import StandingApproval
 from ..programs.plan import PlannedProgram
 from ..results import preview
 from ..results.view import MODEL_SEES
@@ -46,6 +48,7 @@ class Face:
     harness_resolver(name) -> callable | None: supplies virtual tools. host_tool_configs: by library stem.
     confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
         person. client, discussion: injected into tools that declare lollms_client_instance, discussion_instance.
+    project: the folder whose standing approvals hold, kept in the state directory; None: none do.
     store: None keeps the last runs in memory; a path keeps them in SQLite. on_event: hears calls and runs go by.
     lazy_servers: an MCP server whose tools are remembered from before is started by its first call.
     A single folder or function may stand where a list of them may. Raises ConfigError when it is opened, with every
@@ -74,6 +77,7 @@ class Face:
         user_interaction_handler: Callable[..., Any] | None = None,
         client: Any = None,
         discussion: Any = None,
+        project: PathLike | None = None,
         store: Any = None,
         on_event: EventHandler | None = None,
         plugins: bool = True,
@@ -99,6 +103,7 @@ class Face:
             user_interaction_handler=user_interaction_handler,
             client=client,
             discussion=discussion,
+            project=project,
             store=store,
             on_event=on_event,
             plugins=plugins,
@@ -198,6 +203,14 @@ class Face:
         """
         return self.core.recorder.store.audit(AuditFilter(kind=kind, tool=tool, run_id=run_id, since=since), limit)
 
+    def approvals(self) -> tuple[StandingApproval, ...]:
+        """Every "always" that holds now: those of this runtime, then those of its project."""
+        return self.core.approvals.all
+
+    def revoke_approval(self, approval_id: str) -> bool:
+        """Takes an "always" back, from the next call on; False when there is none of that id."""
+        return self.core.asking.revoke(approval_id)
+
     def _level(self, level: LanguageLevel | None) -> str:
         profile = self.core.settings.profile
         return level or (profile.level if profile is not None else None) or "program"
@@ -275,10 +288,12 @@ class Runtime(Face):
             text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask
         )
 
-    async def resume(self, run_id: str, answer: PersonsAnswer = "allow", *, reason: str = "") -> RunResult:
+    async def resume(self, run_id: str, answer: PersonsAnswer | Answer = "allow", *, reason: str = "") -> RunResult:
         """Lets a run go on that waits for a person (on_ask="wait"): its call runs, or is denied, and then the rest.
 
-        Works in any process with the same store. SutlerError when the run does not wait.
+        answer: "allow", "reject", an Answer, or "ask": the call is decided anew, by policy, standing approvals and the
+        confirm_handler as they are now, and waits on when that is nobody. Works in any process with the same
+        store. SutlerError when the run does not wait, or cannot go on as things are.
         """
         return await asyncio.wrap_future(
             self.core.threads.submit(lambda: self.core.runs.resume(run_id, answer, reason))
@@ -353,6 +368,6 @@ class SyncRuntime(Face):
         """As Runtime.run, blocking this thread."""
         return self.core.runs.run(text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask)
 
-    def resume(self, run_id: str, answer: PersonsAnswer = "allow", *, reason: str = "") -> RunResult:
+    def resume(self, run_id: str, answer: PersonsAnswer | Answer = "allow", *, reason: str = "") -> RunResult:
         """As Runtime.resume, blocking this thread."""
         return self.core.runs.resume(run_id, answer, reason)

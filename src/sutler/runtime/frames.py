@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LimitExceeded, ToolUnavailable
 from ..host import calling
@@ -24,6 +24,7 @@ from ..workspace.watchdog import Deadline
 if TYPE_CHECKING:
     from .batches import Batch
     from .sites import Site
+    from .ticket import Ticket
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ class RunState:
     deadline: Deadline
     compute_seconds: float
     on_ask: str = "reject"
+    root: str = ""  # the id of the outermost run it is nested in, or its own
+    waiting: Mapping[str, Any] | None = None  # what the person is asked, once it waits for him
     held: frozenset[str] = frozenset()  # names of a stored run whose tools are not what they were
     trace: list[TraceEntry | StepRecord] = field(default_factory=lambda: list[TraceEntry | StepRecord]())
     steps: int = 0
@@ -92,7 +95,7 @@ class Frame:
     """
 
     owner: object
-    call_id: str
+    ticket: Ticket
     run: RunState | None
     site: Site
     deadlines: tuple[Deadline, ...]

@@ -42,6 +42,7 @@ class Options:
     user_interaction_handler: Callable[..., Any] | None = None
     client: Any = None
     discussion: Any = None
+    project: PathLike | None = None
     store: Any = None
     on_event: EventHandler | None = None
     plugins: bool = True

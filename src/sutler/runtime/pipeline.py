@@ -1,7 +1,7 @@
 """The one way a tool is ever run: lookup, bind, decide, run, normalize, record.
 
-`open` never raises for a bad call: it leaves the failure on the ticket. `authorize` asks the person when policy says
-so. `perform` runs the tool on the present thread, `perform_async` on the present loop; both give (value, failure) and
+`open` never raises for a bad call: it leaves the failure on the ticket. Where policy says ask, `Asking` asks.
+`perform` runs the tool on the present thread, `perform_async` on the present loop; both give (value, failure) and
 never raise for what a tool does. `complete` makes the result and the record; only whoever won `ticket.claim()` does.
 """
 
@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, words
-from ..policy.approvals import nobody
-from ..results import bounded, failure, fresh, interpret
+from ..results import failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
-from ..spec import Decision, ToolCall, ToolResult
+from ..spec import ToolCall, ToolResult
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
 from . import capture
@@ -86,73 +85,15 @@ class Pipeline:
                 repairs=bound.repairs,
             )
             ticket.decision = core.policy.decide(ticket.call)
-            if ticket.decision.outcome == "ask" and core.approvals.remembered(tool.spec):
-                ticket.decision = Decision(outcome="allow", by="the person", how="always, given before")
-            elif ticket.decision.outcome == "deny":
+            if ticket.decision.outcome == "deny":
                 raise ToolDenied(f"{tool.qualified} is denied: {ticket.decision.reason or ticket.decision.by}")
             if ticket.decision.outcome == "ask":
                 ticket.call = _frozen(ticket.call)
+                core.asking.recall(ticket)
         except LimitExceeded:
             raise
         except ToolCallError as error:
             ticket.error = error
-
-    def authorize(self, ticket: Ticket) -> None:
-        """Asks the person on this thread, when policy says ask."""
-        if ticket.error is not None or ticket.decision.outcome != "ask":
-            return
-        core, call = self._core, ticket.call
-        assert call is not None
-        try:
-            handler = core.approvals.handler
-            if handler is None:
-                raise nobody(call, ticket.decision)
-            question = core.approvals.question(call, core.policy.level_of(call.spec.origin.source))
-            with ticket.paused():
-                try:
-                    answer = handler(*question)
-                    if inspect.isawaitable(answer):
-                        answer = core.places.await_on_host(answer)
-                except _FAULTS as error:
-                    raise core.approvals.failed(call, error) from error
-            ticket.decision = core.approvals.settle(call, answer)
-        except ToolCallError as error:
-            ticket.error = error
-        self._tell_approval(ticket)
-
-    async def authorize_async(self, ticket: Ticket) -> None:
-        """The same for an async handler, awaited on the present loop."""
-        core, call = self._core, ticket.call
-        handler = core.approvals.handler
-        assert handler is not None and call is not None
-        try:
-            question = core.approvals.question(call, core.policy.level_of(call.spec.origin.source))
-            with ticket.paused():
-                try:
-                    answer = await handler(*question)
-                except _FAULTS as error:
-                    if being_cancelled():
-                        raise
-                    raise core.approvals.failed(call, error) from error
-            ticket.decision = core.approvals.settle(call, answer)
-        except ToolCallError as error:
-            ticket.error = error
-        self._tell_approval(ticket)
-
-    def _tell_approval(self, ticket: Ticket) -> None:
-        outcome = "reject" if ticket.error is not None else ticket.decision.how
-        reason = str(ticket.error) if ticket.error is not None else ticket.decision.reason
-        self._tell(ticket, "approval", {"decision": outcome, "reason": reason})
-        core, spec = self._core, ticket.spec
-        core.audit(
-            "decision",
-            tool=spec.qualified,
-            run_id=ticket.run.run_id if ticket.run is not None else None,
-            decision=outcome,
-            by=ticket.decision.by,
-            reason=reason,
-            arguments=bounded(core.recorder.masker.arguments(ticket.arguments, spec.input_schema)),
-        )
 
     def begin(self, ticket: Ticket) -> None:
         """The clock of the call starts, and a call that may write is put on record before it runs."""
@@ -190,20 +131,15 @@ class Pipeline:
         """Runs an async tool as part of the present task."""
         tool = ticket.tool
         assert tool is not None
-        remote_tool = tool.place == "portal"
-        entered = self._enter(ticket, prints=not remote_tool)
+        entered = self._enter(ticket)
         try:
             arguments = self._core.injected(ticket, is_async=True)
-            if remote_tool:
+            if tool.place == "portal":
                 remote: Any = tool.resolve()
                 hears = self._core.on_event is not None  # unheard, a server need not tell
                 heard = partial(self._core.progress_of_server, ticket) if hears else None
-                assert ticket.deadline is not None
                 value = await remote.run(
-                    arguments,
-                    seconds=ticket.deadline.seconds,
-                    progress=heard,
-                    ask=_in_context(partial(ask_person, self._core, ticket)),
+                    arguments, progress=heard, ask=_in_context(partial(ask_person, self._core, ticket))
                 )
             else:
                 self._core.places.enter(ticket)
@@ -218,25 +154,21 @@ class Pipeline:
         finally:
             self._leave(ticket, entered)
 
-    def _enter(self, ticket: Ticket, *, prints: bool = True) -> tuple[Any, Any, Any]:
-        """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints.
-
-        prints: whether it may print; a server prints nowhere here, and the person it has asked must see the question.
-        """
+    def _enter(self, ticket: Ticket) -> tuple[Any, Any, Any]:
+        """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints."""
         frame = Frame(
             owner=self._core,
-            call_id=ticket.call_id,
+            ticket=ticket,
             run=ticket.run,
             site=ticket.site,
             deadlines=ticket.deadlines(),
             flights=ticket.flights,
         )
-        return current_frame.set(frame), workspace_here.set(ticket.site.workspace), capture.begin() if prints else None
+        return current_frame.set(frame), workspace_here.set(ticket.site.workspace), capture.begin()
 
     def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any]) -> None:
         frame, workspace, prints = entered
-        if prints is not None:
-            ticket.stdout = capture.end(prints) or ticket.stdout
+        ticket.stdout = capture.end(prints) or ticket.stdout
         ticket.flight.over = True
         workspace_here.reset(workspace)
         current_frame.reset(frame)
@@ -252,18 +184,20 @@ class Pipeline:
 
     def complete(self, ticket: Ticket, performed: Performed) -> ToolResult:
         """The result of a call that this thread has claimed, and its one record."""
+        core = self._core
         read, error = performed
         if read is not None:
             result, ticket.value = read
         else:
             result = failure(error if error is not None else ToolError("the call ended without a result"))
         if result.traceback is not None:
-            _log.debug("%s failed\n%s", ticket.name, result.traceback)
-        handle = self._core.keep_output(ticket.call_id, result.output) if ticket.large else None
+            _log.debug("%s failed\n%s", ticket.name, core.recorder.masker.value(result.traceback))
+        handle = core.keep_output(ticket.call_id, result.output) if ticket.large else None
         _stamp(result, ticket, handle)
-        self._core.recorder.done(ticket, result)
+        core.recorder.done(ticket, result)
         self._tell(ticket, "call_finished", {"success": result.success, "duration": result.duration})
-        return result
+        # code that made a call gets what the tool gave; whoever reads the result may be a model
+        return result if ticket.run is not None or ticket.parent is not None else core.recorder.outward(result)
 
     def refused(self, ticket: Ticket) -> ToolResult:
         """The result of a call that never ran."""
@@ -277,9 +211,6 @@ class Pipeline:
         name = ticket.tool.qualified if ticket.tool is not None else ticket.name
         run_id = ticket.run.run_id if ticket.run is not None else None
         tell(handler, Event(kind=kind, tool=name, call_id=ticket.call_id, run_id=run_id, data=data))
-
-
-_FAULTS = (Exception, SystemExit, asyncio.CancelledError)  # of a handler; Ctrl-C there is the person's own
 
 
 def _stamp(result: ToolResult, ticket: Ticket, handle: str | None) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ApprovalPending, ToolCallError, ToolDenied, ToolUnavailable
+from ..errors import ApprovalPending, ToolCallError, ToolUnavailable
 from ..lang.batches import TAKEN
+from ..policy.answers import Answer as PersonsAnswer
 from ..programs.driver import Answer
 from ..programs.signatures import program_row
 from ..programs.steps import Call
-from ..spec import Decision, ToolResult
+from ..spec import ToolResult
 from .calls import Calls
 from .frames import RunState, current_frame
 from .places import late
@@ -46,15 +47,9 @@ class ProgramCall:
         self._ticket = ticket
         self._inline = False
 
-    def grant(self, decision: Decision) -> None:
-        """The person allowed this very call."""
-        if self._ticket.error is None:
-            self._ticket.decision = decision
-
-    def deny(self, reason: str) -> None:
-        """The person rejected it."""
-        if self._ticket.error is None:
-            self._ticket.error = ToolDenied(f"{self._ticket.name} was rejected: {reason}")
+    def answer(self, answer: PersonsAnswer) -> None:
+        """The person has answered to this very call meanwhile."""
+        self._calls.core.asking.grant(self._ticket, answer)
 
     @property
     def due(self) -> float:
@@ -67,11 +62,14 @@ class ProgramCall:
     def run(self) -> Answer | None:
         """Raises ApprovalPending when the call must wait for a person and the run was started to wait."""
         calls, ticket = self._calls, self._ticket
-        pipeline, core = calls.pipeline, calls.core
+        core = calls.core
         if ticket.error is None and ticket.decision.outcome == "ask":
             if core.approvals.handler is None and ticket.run is not None and ticket.run.on_ask == "wait":
-                raise ApprovalPending(ticket)
-            pipeline.authorize(ticket)
+                if not core.asking.look(ticket):
+                    ticket.run.waiting = core.asking.waiting(ticket)
+                    raise ApprovalPending(ticket)
+            else:
+                core.asking.ask(ticket)
         if ticket.error is not None:
             return self._answer(calls.refused(ticket))
         tool = ticket.tool

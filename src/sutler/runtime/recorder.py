@@ -31,6 +31,8 @@ class Recorder:
     def __init__(self, core: Core) -> None:
         self.secrets = Secrets(core.settings.config.secrets)
         self.masker = Masker(self.secrets)
+        self.typed = Secrets()  # what the person typed when a tool asked for a secret: nobody outside a tool sees it
+        self._outward = Masker(self.typed)
         self.store = _open(core.options.store, self.masker)
         self.trouble: str | None = None
         self.blocks = not isinstance(self.store, MemoryStore)
@@ -175,6 +177,43 @@ class Recorder:
         self._keep(self.store.begin_run, record)
         record.status, record.error, record.ended = result.status, result.error, record.started
         self._keep(self.store.finish_run, record)
+
+    def outward(self, result: ToolResult) -> ToolResult:
+        """A call's result for whoever is not a tool, and may be a model: without what the person typed as a secret."""
+        if self.typed.pattern is None:
+            return result
+        mask, error = self._outward.value, result.error
+        return replace(
+            result,
+            output=mask(result.output),
+            error=None if error is None else replace(error, message=mask(error.message)),
+            content=mask(result.content),
+            extra=mask(result.extra),
+            prompt_injection=mask(result.prompt_injection),
+            context_files=mask(result.context_files),
+            notes=mask(result.notes),
+            stdout=mask(result.stdout),
+            traceback=mask(result.traceback),
+            wire=mask(result.wire),
+        )
+
+    def outward_value(self, value: Any) -> Any:
+        return self._outward.value(value)
+
+    def outward_run(self, result: RunResult) -> RunResult:
+        """The same for a run's."""
+        if self.typed.pattern is None:
+            return result
+        mask, error = self._outward.value, result.error
+        if error is not None:
+            error = replace(error, message=mask(error.message), traceback=mask(error.traceback))
+        return replace(
+            result,
+            output=mask(result.output),
+            error=error,
+            stdout=mask(result.stdout),
+            variables=mask(result.variables),
+        )
 
     def audit(self, kind: str, data: Mapping[str, Any], *, durable: bool = False) -> None:
         """A line of the audit log. Unless durable it is written a moment later, so that a loop may call this."""

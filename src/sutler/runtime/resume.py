@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import LimitExceeded, SutlerError
-from ..programs.driver import Answer
+from ..policy.answers import Answer, read_answer
+from ..programs.driver import Answer as Settled
 from ..programs.signatures import program_row
 from ..programs.steps import Call
-from ..spec import Decision
 from ..store import RunRecord
 from .frames import CallBudget, RunState
 from .program_call import open_call
@@ -17,7 +17,7 @@ from .program_call import open_call
 if TYPE_CHECKING:
     from .core import Core
 
-PersonsAnswer = Literal["allow", "reject"]
+PersonsAnswer = Literal["allow", "reject", "ask"]
 
 
 def waiting_run(core: Core, run_id: str) -> RunRecord:
@@ -44,15 +44,16 @@ def restore(state: RunState, record: RunRecord, calls: int) -> None:
     state.held = frozenset(changed)
 
 
-def settle(core: Core, state: RunState, answer: PersonsAnswer, reason: str) -> Callable[[Call], Answer]:
-    """What settles the call that the program waits at: it runs, or is denied, as the person said."""
+def settle(core: Core, state: RunState, answer: Answer | None) -> Callable[[Call], Settled]:
+    """What settles the call that the program waits at: it runs, or is denied, as the person said.
 
-    def settle_call(call: Call) -> Answer:
+    None: it is decided as any other call, by policy and standing approvals as they are now.
+    """
+
+    def settle_call(call: Call) -> Settled:
         pending = open_call(core.calls, call, state)
-        if answer == "allow":
-            pending.grant(Decision(outcome="allow", by="the person", how="allow", reason=reason))
-        else:
-            pending.deny(reason or "the person said no")
+        if answer is not None:
+            pending.answer(answer)
         settled = pending.run()
         if settled is None:
             raise LimitExceeded(
@@ -61,3 +62,18 @@ def settle(core: Core, state: RunState, answer: PersonsAnswer, reason: str) -> C
         return settled
 
     return settle_call
+
+
+def read_persons_answer(given: PersonsAnswer | Answer, reason: str) -> Answer | None:
+    """The answer as `settle` takes it. ValueError for a word that is none."""
+    if isinstance(given, Answer):
+        return read_answer(given)
+    match given:
+        case "allow":
+            return Answer("allow", reason)
+        case "reject":
+            return Answer("reject", reason or "the person said no")
+        case "ask":
+            return None
+        case _:
+            raise ValueError(f'answer must be "allow", "reject", "ask" or an Answer, not {given!r}')

@@ -17,6 +17,7 @@ from uuid import uuid4
 from ..errors import LimitExceeded, SutlerError, ToolTimeout
 from ..lang import Checked
 from ..limits import Limits
+from ..policy.answers import Answer
 from ..programs.checks import Checks
 from ..programs.driver import Driver, Ended, Stop
 from ..programs.plan import PlannedProgram, plan_program
@@ -28,7 +29,7 @@ from ..workspace.watchdog import Deadline
 from .batches import open_step
 from .events import Event, tell
 from .frames import CallBudget, Flight, Frame, RunState, current_frame, holding_its_loop
-from .resume import PersonsAnswer, restore, settle, waiting_run
+from .resume import PersonsAnswer, read_persons_answer, restore, settle, waiting_run
 from .sites import Stay
 
 if TYPE_CHECKING:
@@ -111,20 +112,21 @@ class Runs:
             core.leave(lambda: self._give_up(going))
             raise
 
-    def resume(self, run_id: str, answer: PersonsAnswer, reason: str) -> RunResult:
+    def resume(self, run_id: str, answer: PersonsAnswer | Answer, reason: str) -> RunResult:
         """Lets a waiting run go on with a person's answer, and blocks this thread until it ends or waits again."""
+        said = read_persons_answer(answer, reason)
         record = waiting_run(self._core, run_id)
+        assert record.snapshot is not None
+        state = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
         going = self._prepare(
             record.program, record.params, level=record.level, run_id=run_id, on_ask="wait", resumed=record
         )
         if isinstance(going, RunResult):
-            return going
+            raise SutlerError(f"run {run_id} cannot go on as things are, and still waits: {going.error}")
         try:
-            assert record.snapshot is not None
-            state = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
             return self._ended(
                 going,
-                self._wait(going, lambda driver: driver.resume(state, settle(self._core, going.state, answer, reason))),
+                self._wait(going, lambda driver: driver.resume(state, settle(self._core, going.state, said))),
             )
         except BaseException:
             self._give_up(going)
@@ -186,7 +188,7 @@ class Runs:
         known = self._checks.of(text, inventory, level, tuple(params))
         checked = known.checked
         if not checked.ok:
-            return self._rejected(run_id, text, params, level, checked)
+            return self._rejected(run_id, text, params, level, checked, on_record=resumed is None)
         inputs = _inputs(params)
         outer = parent.run if parent is not None else None
         limits = core.limits
@@ -203,6 +205,7 @@ class Runs:
             deadline=outer.deadline if outer is not None else Deadline(limits.wall_seconds),
             compute_seconds=self._compute_left(outer, limits),
             on_ask=on_ask if outer is None else "reject",
+            root=outer.root if outer is not None else run_id,
         )
         going = Going(
             state=state,
@@ -294,6 +297,9 @@ class Runs:
             limit = late.limit if isinstance(late, LimitExceeded) else None
             kind = "limit" if limit else "error"
             error = RunError(kind=kind, type=type(late).__name__, message=str(late), limit=limit)
+        snapshot = ended.snapshot
+        if snapshot is not None and core.recorder.typed.stand_in(snapshot):
+            status, snapshot, error = "failed", None, _HOLDS_A_SECRET
         result = RunResult(
             run_id=state.run_id,
             status=status,
@@ -304,13 +310,16 @@ class Runs:
             trace=core.recorder.trace(state.trace),
             grade=Grade(*going.checked.grade),
             duration=time.monotonic() - going.began,
+            waiting=state.waiting if status == "waiting" else None,
         )
         self._forget(going)
-        core.recorder.run_ended(going, result, ended.snapshot)
+        core.recorder.run_ended(going, result, snapshot)
         tell(core.on_event, Event(kind="run_finished", run_id=state.run_id, data={"status": status}))
-        return result
+        return result if going.parent is not None else core.recorder.outward_run(result)
 
-    def _rejected(self, run_id: str, text: str, params: Mapping[str, Any], level: str, checked: Checked) -> RunResult:
+    def _rejected(
+        self, run_id: str, text: str, params: Mapping[str, Any], level: str, checked: Checked, *, on_record: bool
+    ) -> RunResult:
         first = checked.errors[0]
         error = RunError(
             kind="rejected",
@@ -319,7 +328,8 @@ class Runs:
             line=first.line,
         )
         result = RunResult(run_id=run_id, status="failed", error=error)
-        self._core.recorder.run_rejected(text, params, level, result)
+        if on_record:
+            self._core.recorder.run_rejected(text, params, level, result)
         return result
 
     def _give_up(self, going: Going) -> None:
@@ -339,6 +349,8 @@ class Runs:
         with self._lock:
             known = self._going.pop(going.state.run_id, None)
         going.stay.leave()
+        if going.parent is None or going.state.root == going.state.run_id:
+            self._core.approvals.session.run_ended(going.state.run_id)
         if known is not None and not going.slot.cancel():  # a slot that was never granted needs no release
             SLOTS[going.state.depth].release()
 
@@ -365,6 +377,12 @@ def _cancelled(reason: str) -> Stop:
     return Stop(status="cancelled", error=RunError(kind="cancelled", type="Cancelled", message=reason))
 
 
+_HOLDS_A_SECRET = RunError(
+    kind="error",
+    type="PermissionError",
+    message="a call needs approval, and the program holds a secret that the person typed, so it cannot be stored to"
+    " wait; ask for the approval before the secret, or have a confirm_handler there",
+)
 _NEVER_BEGAN = Ended(
     status="cancelled",
     error=RunError(kind="cancelled", type="Cancelled", message="the run was cancelled before it began"),

@@ -33,7 +33,7 @@ def build_toolbox(core: Core) -> Toolbox:
     handed: dict[str, Any] = {
         "host_configs": settings.host_tool_configs,
         "confirm_handler": core.library_confirm,
-        "user_interaction_handler": options.user_interaction_handler,
+        "user_interaction_handler": core.interactions.for_libraries,
         "modules": PrivateModules(),
     }
     for source in (*open_folders(settings.tool_folders, **handed), *open_shipped(settings.shipped, **handed)):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..errors import ToolCallError
 from ..inventory import Row
@@ -21,9 +21,6 @@ from ..workspace.worker import Stopper
 from .frames import Flight, Frame, RunState
 from .sites import Site
 from .tools import Tool
-
-if TYPE_CHECKING:
-    from .places import Here
 
 _PROCESS = os.urandom(6).hex()
 _numbers = itertools.count(1)
@@ -43,6 +40,7 @@ class Ticket:
         "error",
         "flight",
         "future",
+        "granted",
         "host",
         "inner",
         "large",
@@ -97,6 +95,7 @@ class Ticket:
         self.repairs: tuple[Repair, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.error: ToolCallError | None = None
+        self.granted = False  # by the person, for this very call
         self.stdout = ""
         self.large = False  # more than a model is shown at once
         self.sizable = False  # more than a trace can hold as it is
@@ -105,7 +104,7 @@ class Ticket:
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None
         self.flight = Flight()
-        self.future: Future[Any] | Here | None = None  # what somebody waits for
+        self.future: Future[Any] | None = None  # what somebody waits for while it runs elsewhere
         self.inner: Future[Any] | None = None  # what its own thread waits for: a coroutine that a sync tool gave back
         self.stopper: Stopper | None = None  # of a call in a worker process
         self._settled = threading.Lock()

@@ -85,11 +85,9 @@ class Workers:
         core = self._core
         match name:
             case "confirm_handler":
-                with ticket.paused():
-                    return core.library_confirm(args["source"], args["script_label"], args.get("argv"))
+                return core.asking.of_library(ticket, args["source"], args["script_label"], args.get("argv"))
             case "user_interaction_handler":
-                ask = core.interaction_for(ticket)
-                return ask(args["request"]) if ask is not None else None
+                return core.interactions.ask(ticket, args["request"])
             case "emit_progress":
                 core.progress(ticket, args["text"], args.get("fraction"))
                 return None
