@@ -24,6 +24,7 @@ INSIDE = {  # tables inside tables, with what has to stand around them
     "[profiles.x].limits": f"[profiles.x.limits]\n{PROBE}=1",
     "[mcp_servers.x]": f"[mcp_servers.x]\ncommand='c'\n{PROBE}=1",
     "[mcp_servers.x].assume": f"[mcp_servers.x]\ncommand='c'\nassume={{{PROBE}=1}}",
+    "[mcp_servers.x].oauth": f"[mcp_servers.x]\nurl='https://a.example'\noauth={{{PROBE}=1}}",
     "[mcp_servers.x].tools": f"[mcp_servers.x.tools.t]\n{PROBE}=1\n[mcp_servers.x]\ncommand='c'",
     "[models.x]": f"[models.x]\nbase_url='http://localhost'\n{PROBE}=1",
     "[grades]": f"[grades]\n'a::b'={{{PROBE}=1}}",

@@ -40,12 +40,27 @@ class ToolOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth:
+    """[mcp_servers.<id>.oauth]: what a login at the server needs that the server does not say itself.
+
+    client_id: of a client that was registered by hand, or the https address of a client metadata document; "" registers
+    one. client_secret: that goes with it. scopes: asked for instead of those that the server names. callback_port: of
+    http://127.0.0.1:PORT/callback, where that address had to be registered; 0 takes a free one.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = ()
+    callback_port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
     """One MCP server: how it is reached, and what the user says of it. Variables are already put in.
 
     id: the source id of its tools; `<host file>/<id>` for one of another host's file.
     command, args, env, env_vars, cwd: of a stdio server. env holds what was configured only; env_vars names further
-        variables of this process to pass on; cwd is absolute (MCP-11). url, headers: of an http or sse server.
+        variables of this process to pass on; cwd is absolute (MCP-11). url, headers, oauth: of an http or sse server.
     connect_timeout, timeout: seconds; timeout None takes the runtime's `call_seconds`.
     required: a start fails when it cannot be had. allow: only these tools, when given; deny: never these.
     assume: what a hint that this server leaves out means (MCP-07), by `read_only`, `destructive`, `idempotent`,
@@ -68,6 +83,7 @@ class ServerSpec:
     cwd: Path = field(default_factory=Path.cwd)
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=lambda: dict[str, str](), repr=False)
+    oauth: OAuth | None = None
     connect_timeout: float = CONNECT_TIMEOUT
     timeout: float | None = None
     enabled: bool = True

@@ -13,6 +13,7 @@ import pytest
 
 from sutler.config import load_text
 from sutler.policy.trust import TrustStore
+from sutler.servers import OAuth
 
 from .conftest import Project, Sutler
 
@@ -122,10 +123,13 @@ def test_copied_servers_carry_variables_in_the_place_of_secrets(home: Path, proj
         home / ".codeium/windsurf/mcp_config.json",
         {"mcpServers": {"two": {"command": "c", "env": {"HUB_PAT": "b" * 20 + "1"}}}},
     )
+    oauth = {"clientId": "desk", "clientSecret": "c" * 20 + "1", "scopes": ["read"], "callbackPort": 8765}
+    put(home / ".gemini/settings.json", {"mcpServers": {"board": {"httpUrl": "https://b.example", "oauth": oauth}}})
     put(project.root / ".mcp.json", {"mcpServers": {"run": {"command": "r"}}})
     ended = sutler("import", "--write", "--copy", "--yes")
     assert ended.code == 0
     text = project.file.read_text()
+    assert "c" * 20 not in text + ended.out + ended.err
     for said in (text, ended.out, ended.err):
         assert SECRET not in said and "argsecret1" not in said and "b" * 20 not in said
     env = {
@@ -133,10 +137,13 @@ def test_copied_servers_carry_variables_in_the_place_of_secrets(home: Path, proj
         "HUB_ARG_3": "argsecret1",
         "WEB_AUTHORIZATION": SECRET,
         "TWO_HUB_PAT": "other-1",
+        "BOARD_CLIENT_SECRET": "c-1-of-old",
     }
     assert all(f"{name}:" in ended.err for name in env)
     servers = {server.id: server for server in load_text(text, project.file, env=env).mcp_servers}
-    assert set(servers) == {"hub", "web", "two"}
+    assert set(servers) == {"hub", "web", "two", "board"}
+    expected = OAuth(client_id="desk", client_secret="c-1-of-old", scopes=("read",), callback_port=8765)
+    assert servers["board"].oauth == expected
     hub = SERVERS["mcpServers"]["hub"]
     assert list(servers["hub"].args) == hub["args"] and servers["hub"].env == hub["env"]
     assert servers["web"].headers == SERVERS["mcpServers"]["web"]["headers"]

@@ -1,6 +1,11 @@
 """A loopback MCP server that wants OAuth, with its own authorization server, in this process.
 
 `seconds`: how long an access token holds. `refuses`: the person says no. `revoke()`: no token of before is taken.
+`broken`: it gives no tokens now. `at`: the OAuthServer that gives the tokens, where it is another one. `resource`: what
+its tokens are for. `lets_in`: methods that want no token. `scopes`: the scope that a tool wants. `client`: id and
+secret of the only client that there is.
+`no_handshake`: initialize is refused with 400, whoever asks. `sent`: the tokens that came, by path. Any path but those
+of the authorization server is an MCP endpoint.
 """
 
 from __future__ import annotations
@@ -26,9 +31,18 @@ class OAuthServer:
         self.access: set[str] = set()
         self.refresh: set[str] = set()
         self.grants: list[str] = []
+        self.at = self
+        self.broken = False
+        self.lets_in: set[str] = set()
+        self.no_handshake = False
+        self.scopes: dict[str, str] = {}
+        self.client: tuple[str, str] | None = None
+        self.asked: list[dict[str, str]] = []
+        self.granted: dict[str, str] = {}
+        self.sent: dict[str, set[str]] = {}
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.base = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self.url = f"{self.base}/mcp"
+        self.url = self.resource = f"{self.base}/mcp"
 
     def __enter__(self) -> OAuthServer:
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
@@ -44,7 +58,7 @@ class OAuthServer:
 
     def document(self, path: str) -> dict[str, Any] | None:
         if path.startswith("/.well-known/oauth-protected-resource"):
-            return {"resource": self.url, "authorization_servers": [self.base]}
+            return {"resource": self.resource, "authorization_servers": [self.at.base]}
         if path.startswith("/.well-known/oauth-authorization-server"):
             return {
                 "issuer": self.base,
@@ -54,23 +68,33 @@ class OAuthServer:
                 "response_types_supported": ["code"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
                 "code_challenge_methods_supported": ["S256"],
-                "token_endpoint_auth_methods_supported": ["none"],
+                "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
             }
         return None
 
     def authorize(self, asked: dict[str, str]) -> str:
-        assert asked["redirect_uri"] in self.clients[asked["client_id"]]
+        if self.client is None:
+            assert asked["redirect_uri"] in self.clients[asked["client_id"]]
+        else:
+            assert asked["client_id"] == self.client[0]
+        self.asked.append(asked)
         given = {"state": asked["state"], "iss": self.base}
         if self.refuses:
             given["error"] = "access_denied"
         else:
             code = secrets.token_hex(8)
             self.codes[code] = asked["code_challenge"]
+            self.granted[code] = asked.get("scope", "")
             given["code"] = code
         return f"{asked['redirect_uri']}?{urlencode(given)}"
 
-    def token(self, asked: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    def token(self, asked: dict[str, str], basic: str) -> tuple[int, dict[str, Any]]:
+        if self.broken:
+            return 503, {}
         self.grants.append(asked["grant_type"])
+        if self.client is not None and base64.b64decode(basic).decode() != ":".join(self.client):
+            return 401, {"error": "invalid_client"}
+        scope = self.granted.get(asked.get("code") or asked.get("refresh_token") or "", "")
         if asked["grant_type"] == "authorization_code":
             digest = hashlib.sha256(asked["code_verifier"].encode()).digest()
             good = base64.urlsafe_b64encode(digest).decode().rstrip("=") == self.codes.pop(asked["code"], None)
@@ -81,12 +105,27 @@ class OAuthServer:
         access, refresh = f"access-{secrets.token_hex(8)}", f"refresh-{secrets.token_hex(8)}"
         self.access.add(access)
         self.refresh.add(refresh)
+        self.granted[access] = self.granted[refresh] = scope
         return 200, {
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": self.seconds,
             "refresh_token": refresh,
         }
+
+    def refusal(self, message: dict[str, Any], token: str) -> tuple[int, str] | None:
+        """The status and the challenge that a message is refused with."""
+        where = f'Bearer resource_metadata="{self.base}/.well-known/oauth-protected-resource"'
+        if message["method"] in self.lets_in:
+            return None
+        if self.no_handshake and message["method"] == "initialize":
+            return 400, ""
+        if token not in self.at.access:
+            return 401, where
+        wanted = self.scopes.get(message.get("params", {}).get("name", ""), "")
+        if wanted and wanted not in self.at.granted[token].split():
+            return 403, f'{where}, error="insufficient_scope", scope="{wanted}"'
+        return None
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         if "id" not in message:
@@ -126,17 +165,24 @@ def _handler(server: OAuthServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-            if self.path == "/register":
+            kind, _, token = self.headers.get("Authorization", "").partition(" ")
+            if self.path == "/register" and server.client is None:
                 asked = json.loads(body)
                 client = secrets.token_hex(4)
                 server.clients[client] = asked["redirect_uris"]
                 self._send(201, {**asked, "client_id": client, "token_endpoint_auth_method": "none"})
+            elif self.path == "/register":
+                self._send(404, {})
             elif self.path == "/token":
-                self._send(*server.token({name: values[0] for name, values in parse_qs(body).items()}))
-            elif self.headers.get("Authorization", "").removeprefix("Bearer ") not in server.access:
-                where = f"{server.base}/.well-known/oauth-protected-resource"
-                self._send(401, {}, **{"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
+                given = {name: values[0] for name, values in parse_qs(body).items()}
+                self._send(*server.token(given, token if kind == "Basic" else ""))
             else:
+                if token:
+                    server.sent.setdefault(self.path, set()).add(token)
+                refused = server.refusal(json.loads(body), token)
+                if refused is not None:
+                    self._send(refused[0], {}, **{"WWW-Authenticate": refused[1]})
+                    return
                 reply = server.answer(json.loads(body))
                 self._send(202 if reply is None else 200, reply or {})
 

@@ -443,11 +443,34 @@ def test_nothing_of_a_projects_file_is_spawned_before_it_is_trusted(project: Pat
             source = McpToolSource(manager, server)
             assert not source.available() and ("not trusted" in source.reason) is not trusted
             with pytest.raises(ToolUnavailable):
-                manager.portal.submit(manager.call(server.id, "t", {}, timeout=1)).result(10)
+                manager.portal.submit(manager.call(server.id, "t", {}, timeout=20)).result(30)
             assert proof.exists() is trusted
         finally:
             assert manager.close() == ()
         trust.trust(file, file.read_text())
+
+
+@pytest.mark.requirement("MCP-02")
+@pytest.mark.parametrize(
+    ("file", "entry"),
+    [
+        (".mcp.json", {"oauth": {"clientId": "c", "clientSecret": "${TOKEN}", "scopes": "a b", "callbackPort": 8080}}),
+        (".cursor/mcp.json", {"auth": {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:TOKEN}", "scopes": ["a", "b"]}}),
+        (".gemini/settings.json", {"oauth": {"clientId": "c", "clientSecret": "$TOKEN", "scopes": ["a", "b"]}}),
+    ],
+    ids=["claude code", "cursor", "gemini"],
+)
+def test_what_a_login_needs_is_read_in_each_dialect(
+    project: Path, around: Surroundings, file: str, entry: dict[str, Any]
+) -> None:
+    put(project / file, {"mcpServers": {"s": {"url": "https://s.example/mcp", **entry}}})
+    server = only(read_host_file(project / file, Surroundings(env=ENV, home=around.home, project=project)))
+    assert server.oauth is not None
+    assert (server.oauth.client_id, server.oauth.client_secret) == ("c", ENV["TOKEN"])
+    assert server.oauth.scopes == ("a", "b")
+    assert server.oauth.callback_port == (8080 if file == ".mcp.json" else 0)
+    assert ENV["TOKEN"] in server.secrets and ENV["TOKEN"] not in repr(server)
+    assert not any("oauth" in note or "auth" in note for note in server.notes)
 
 
 @pytest.mark.requirement("TRU-01")

@@ -46,7 +46,7 @@ def login(
 
     if asyncio.run(log_in(spec, logins, show)):
         return _ended(cli, spec, logged_in=True, said=f"logged in at {spec.id}; kept in {logins.path}")
-    return _ended(cli, spec, logged_in=logins.has(spec.url), said=f"{spec.id} answers without a login")
+    return _ended(cli, spec, logged_in=logins.of(spec.url) is not None, said=f"{spec.id} answers without a login")
 
 
 def _server(cli: Cli, wanted: str) -> ServerSpec:

@@ -121,6 +121,14 @@ def _keys(server: ServerSpec, variables: dict[str, str]) -> dict[str, Any]:
         keys["url"] = text(server.url, "URL")
         if server.headers:
             keys["headers"] = {name: text(value, name) for name, value in server.headers.items()}
+        if (oauth := server.oauth) is not None:
+            given: dict[str, Any] = {
+                "client_id": text(oauth.client_id, "client_id"),
+                "client_secret": text(oauth.client_secret, "client_secret"),
+                "scopes": list(oauth.scopes),
+                "callback_port": oauth.callback_port,
+            }
+            keys["oauth"] = {key: value for key, value in given.items() if value}
     if server.timeout is not None:
         keys["timeout"] = server.timeout
     if server.allow is not None:

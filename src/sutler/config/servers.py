@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..mcp import hidden
 from ..policy.masking import is_secret_name
-from ..servers import ERAS, HINTS, TRANSPORTS, ServerSpec, ToolOverride
+from ..servers import ERAS, HINTS, TRANSPORTS, OAuth, ServerSpec, ToolOverride
 from ..sources.base import OWN_MCP
 from .check import WRONG, Check, Checker, array, array_of, boolean, choice, kind_of, name, seconds, string, table
 from .expand import UnsetError, expand, variables
@@ -18,7 +18,7 @@ from .locate import KeyPath, dotted
 from .tools import grade
 
 _STDIO_KEYS = ("command", "args", "env", "env_vars", "cwd")
-_HTTP_KEYS = ("url", "headers")
+_HTTP_KEYS = ("url", "headers", "oauth")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -85,6 +85,8 @@ def _server(cx: Checker, path: KeyPath, key: str, value: Any) -> Any:
         found["allow"] = tuple(found["allow"])
     secrets = texts.secrets | hidden.of_env(found.get("env", {})) | hidden.of_headers(found.get("headers", {}))
     secrets |= hidden.of_args(found["args"]) | hidden.of_url(found.get("url", ""))
+    if (oauth := found.get("oauth")) is not None and oauth.client_secret:
+        secrets.add(oauth.client_secret)
     cx.secrets |= secrets
     return ServerSpec(
         id=key,
@@ -195,6 +197,17 @@ def _keys(texts: _Texts) -> Mapping[str, Check]:
                 texts.unset.append(f"{cx.where((*path, key))}: {dotted((*path, key))}: its value holds a line break")
         return checked
 
+    def oauth(cx: Checker, path: KeyPath, value: Any) -> Any:
+        keys: dict[str, Check] = {
+            "client_id": filled,
+            "client_secret": filled,
+            "scopes": array_of(name),
+            "callback_port": _port,
+        }
+        found = table(cx, path, value, keys, of="a server's oauth")
+        found["scopes"] = tuple(found.get("scopes", ()))
+        return OAuth(**found)
+
     return {
         "transport": choice(*TRANSPORTS),
         "command": filled,
@@ -204,6 +217,7 @@ def _keys(texts: _Texts) -> Mapping[str, Check]:
         "cwd": cwd,
         "url": url,
         "headers": headers,
+        "oauth": oauth,
         "connect_timeout": seconds,
         "timeout": seconds,
         "enabled": boolean,
@@ -239,6 +253,12 @@ def _env_vars(cx: Checker, path: KeyPath, value: Any) -> Any:
         return value if _VARIABLE.fullmatch(value) else cx.wrong(path, wrong)
 
     return array(cx, path, value, check)
+
+
+def _port(cx: Checker, path: KeyPath, value: Any) -> Any:
+    if type(value) is int and 1 <= value <= 65535:
+        return value
+    return cx.wrong(path, f"must be a port from 1 to 65535, not {value if type(value) is int else kind_of(value)}")
 
 
 def _concurrency(cx: Checker, path: KeyPath, value: Any) -> Any:

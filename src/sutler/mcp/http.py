@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
@@ -23,11 +23,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 
 from ..servers import ServerSpec
+from .bearer import NotRefreshed
 from .link import Exchange, HttpFailure, Link, current
 from .stdio import LINE_CAP
 from .streams import NOTICE, over_streams
 
-_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError, NotRefreshed)
 _BODY_SHOWN = 300
 _FAREWELL = 2.0  # seconds that a DELETE of the session, or a notification, may take
 _NETWORK_FAILED = 599
@@ -168,6 +169,11 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _words(error: Exception, request: httpx2.Request) -> str:
+    if isinstance(error, NotRefreshed):
+        return str(error)
+    if isinstance(error, httpx2.RequestError):
+        with suppress(RuntimeError):  # it knows of none
+            request = error.request  # where a login is refreshed, it is another host's
     where = f"{request.url.host}:{request.url.port or {'https': 443}.get(request.url.scheme, 80)}"
     match error:
         case TimeoutError():

@@ -85,7 +85,8 @@ class Exchange:
     """One request of ours and what came of it, MRTR rounds included. Found by context, and by id once it has one.
 
     sent: some of it may have reached the server. raw: the answer as it came. error: an error of the peer's own making,
-    None for one that was made on this side. relay: the modern client that the server's questions go to as they come.
+    None for one that was made on this side. unauthorized: a 401 that a request before the last one was refused with.
+    relay: the modern client that the server's questions go to as they come.
     """
 
     method: str
@@ -94,6 +95,7 @@ class Exchange:
     raw: dict[str, Any] | None = None
     error: types.ErrorData | None = None
     failure: HttpFailure | None = None
+    unauthorized: HttpFailure | None = None
     progress: Callable[..., Any] | None = None
     ask: Callable[[dict[str, Any]], Any] | None = None
     relay: Relay | None = None
@@ -146,6 +148,8 @@ class Link:
         self._requests[message.id] = (message.method, exchange)
         if exchange is not None:
             exchange.ids.append(message.id)
+            if exchange.failure is not None and exchange.failure.status == 401:
+                exchange.unauthorized = exchange.failure
             exchange.error = exchange.failure = None  # of the request before it
             if exchange.relay is not None and message.method == "tools/call" and message.params is not None:
                 meta: dict[str, Any] = message.params.setdefault("_meta", {})

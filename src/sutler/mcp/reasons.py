@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import mcp_types as types
-from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
@@ -17,16 +16,24 @@ from ..servers import RemoteError, ServerSpec
 from .link import Exchange, HttpFailure
 
 
+class HttpRefused(Exception):
+    """An answer of HTTP where one of the protocol was due."""
+
+    def __init__(self, failure: HttpFailure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
 def explain(error: BaseException, exchange: Exchange | None, spec: ServerSpec) -> tuple[str, bool]:
     """Why a connection failed, in words, and whether it is for want of a login."""
-    failure = exchange.failure if exchange is not None else None
+    cause = root(error)
+    failure = cause.failure if isinstance(cause, HttpRefused) else None
+    if failure is None and exchange is not None:
+        failure = exchange.unauthorized or exchange.failure
     if failure is not None and failure.status in (401, 403):
         return needs_login(spec, failure), True
     if failure is not None:
         return str(failure), False
-    cause = root(error)
-    if isinstance(cause, OAuthFlowError):  # what was kept is no longer accepted, and cannot be refreshed
-        return f"the login at it has ended; run `sutler login {spec.id}`", True
     if isinstance(cause, TimeoutError):
         return f"it did not answer within {spec.connect_timeout:g} s", False
     if isinstance(cause, MCPError):

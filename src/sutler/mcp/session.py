@@ -27,7 +27,7 @@ from .http import over_http
 from .link import Exchange, HttpFailure, Link, current, header_fault
 from .listing import Listing, read_all
 from .questions import Ask, Questions
-from .reasons import brief, needs_login, refused, root
+from .reasons import HttpRefused, brief, needs_login, refused, root
 from .states import take_notes
 from .stdio import Child
 from .streams import over_stdio
@@ -93,6 +93,10 @@ class Session:
             token = current.set(exchange)
             try:
                 await self.client.list_tools(cursor=cursor)
+            except MCPError:
+                if exchange.failure is not None:
+                    raise HttpRefused(exchange.failure) from None
+                raise
             except ValidationError as error:
                 if exchange.raw is None:
                     raise ToolUnavailable(f"its answer to tools/list breaks the protocol: {brief(error)}") from error

@@ -93,10 +93,10 @@ class Servers:
 
 
 def _auth(spec: ServerSpec) -> Any:
-    """The login that is kept for a server, if there is one and its config says nothing else (MCP-01)."""
-    logins = Logins()
-    if any(name.lower() == "authorization" for name in spec.headers) or not logins.has(spec.url):
+    """What sends the login that is kept for a server, unless its config says who we are (MCP-01)."""
+    if any(name.lower() == "authorization" for name in spec.headers):
         return None
-    from ..mcp.oauth import provider
+    from ..mcp.bearer import Bearer
 
-    return provider(spec, logins)
+    logins = Logins()
+    return Bearer(spec.url, logins.of(spec.url), logins)

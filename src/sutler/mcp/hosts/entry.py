@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ...servers import CONNECT_TIMEOUT, ServerSpec, Transport
+from ...servers import CONNECT_TIMEOUT, OAuth, ServerSpec, Transport
 from .. import hidden
 from .dialects import Dialect
 from .text import SMALL, decode, read
@@ -29,7 +29,8 @@ _TRANSPORTS: Mapping[str, Transport] = {
 _READ = frozenset(
     """type transport source command args env envFile env_vars cwd url serverUrl httpUrl headers http_headers
     env_http_headers bearer_token_env_var timeout startup_timeout_sec startup_timeout_ms tool_timeout_sec enabled
-    disabled required includeTools excludeTools enabled_tools disabled_tools disabledTools description name""".split()
+    disabled required includeTools excludeTools enabled_tools disabled_tools disabledTools description name
+    oauth auth""".split()
 )
 # What a host decides with these, Sutler decides by its own policy; nothing is lost.
 _HOSTS_OWN = frozenset("trust alwaysAllow autoApprove default_tools_approval_mode gallery version icon".split())
@@ -159,6 +160,7 @@ def read_entry(raw: object, given: Given, scope: Scope) -> ServerSpec:
     url = reader.optional("httpUrl", "serverUrl", "url")
     transport = _transport(reader, command, url)
     headers: dict[str, str] = {}
+    oauth: OAuth | None = None
     env_vars: tuple[str, ...] = ()
     cwd = given.base
     if transport == "stdio":
@@ -168,6 +170,7 @@ def read_entry(raw: object, given: Given, scope: Scope) -> ServerSpec:
         url = ""
     else:
         headers = _headers(reader)
+        oauth = _oauth(reader)
         _check_url(reader, url)
         command, args, env = "", (), {}
     connect, timeout = _times(reader)
@@ -175,6 +178,8 @@ def read_entry(raw: object, given: Given, scope: Scope) -> ServerSpec:
     secrets = (
         scope.secrets | hidden.of_env(env) | hidden.of_headers(headers) | hidden.of_args(args) | hidden.of_url(url)
     )
+    if oauth is not None and oauth.client_secret:
+        secrets.add(oauth.client_secret)
     itself = transport == "stdio" and is_sutler(command, args)
     if itself:
         reader.notes.append("it is Sutler itself, which is not started by Sutler")
@@ -188,6 +193,7 @@ def read_entry(raw: object, given: Given, scope: Scope) -> ServerSpec:
         cwd=cwd,
         url=url,
         headers=headers,
+        oauth=oauth,
         connect_timeout=connect,
         timeout=timeout,
         enabled=given.enabled and reader.flag("enabled", True) and not reader.flag("disabled", False) and not itself,
@@ -339,6 +345,32 @@ def _from_env(reader: _Reader, found: dict[str, str], name: str, variable: str, 
         return
     reader.scope.secrets.add(value)
     found[name] = before + value
+
+
+def _oauth(reader: _Reader) -> OAuth | None:
+    """What a login needs: `oauth` of Claude Code and Gemini CLI, `auth` of Cursor."""
+    raw: object = reader.raw.get("oauth") or reader.raw.get("auth")
+    if not isinstance(raw, dict):
+        if isinstance(raw, str):  # the kind of login alone
+            reader.notes.append(f"its auth {raw!r} is not used: `sutler login` takes you through a login")
+        return None
+    given = cast("dict[str, Any]", raw)
+    found: dict[str, str] = {}
+    for key in ("clientId", "clientSecret", "CLIENT_ID", "CLIENT_SECRET"):
+        if given.get(key):
+            found[key.replace("_", "").lower()] = reader.text(key, given[key], what=f"oauth.{key}")
+    scopes: Any = given.get("scopes") or given.get("scope") or ()
+    names = scopes.split() if isinstance(scopes, str) else cast("list[Any]", scopes) if isinstance(scopes, list) else []
+    port: object = given.get("callbackPort")
+    rest = set(given) - {"clientId", "clientSecret", "CLIENT_ID", "CLIENT_SECRET", "scopes", "scope", "callbackPort"}
+    if rest := sorted(rest - {"enabled"}):
+        reader.notes.append(f"not used of its oauth: {', '.join(rest)}")
+    return OAuth(
+        client_id=found.get("clientid", ""),
+        client_secret=found.get("clientsecret", ""),
+        scopes=tuple(one for one in names if isinstance(one, str)),
+        callback_port=port if isinstance(port, int) and 0 < port < 65536 else 0,
+    )
 
 
 def _check_url(reader: _Reader, url: str) -> None:
