@@ -71,7 +71,7 @@ import json, sys, time
 folder, cache, schemas = sys.argv[1], sys.argv[2], sys.argv[3] == "schemas"
 from pathlib import Path
 start = time.process_time()
-from sutler.sources.library import open_folders
+from sutler.sources.shelf import open_folders
 imported = time.process_time()
 sources = open_folders([folder], cache=Path(cache) if cache else False)
 specs = [spec for source in sources for spec in source.discover()]

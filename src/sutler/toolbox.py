@@ -99,6 +99,40 @@ class Toolbox:
             ids = ", ".join(member.id for member in self._members)
             raise KeyError(f"there is no source {source!r} in the toolbox; there are: {ids or 'none'}")
 
+    def exchange(self, old: Sequence[ToolSource], new: Sequence[ToolSource], *, before: ToolSource) -> None:
+        """Put `new` in the place of `old`, right before a source that stays.
+
+        What is in both stays as it is; a new one of the name of one that goes takes over its id.
+        """
+        with self._lock:
+            held = {id(source) for source in old}
+            mine = [member for member in self._members if id(member.source) in held]
+            stay = {id(source) for source in new}
+            going = [member for member in mine if id(member.source) not in stay]
+            known = {id(member.source): member for member in mine}
+            made: list[_Member] = []
+            for source in new:
+                member = known.get(id(source))
+                if member is None:
+                    member = _Member(source, source.name, "", getattr(source, "precedence", None))
+                    heir = next((one for one in going if one.given_id == source.name), None)
+                    if heir is not None:
+                        going.remove(heir)
+                        member.id = heir.id
+                        for key in [key for key in self._ids if key[0] == id(heir)]:
+                            self._ids[id(member), key[1]] = self._ids.pop(key)
+                made.append(member)
+            for member in going:
+                for key in [key for key in self._ids if key[0] == id(member)]:
+                    self._taken.discard(self._ids.pop(key))
+            for member in made:
+                member.id = member.id or self._id(member, member.given_id)
+            rest = [member for member in self._members if member not in mine]
+            at = next(index for index, member in enumerate(rest) if member.source is before)
+            self._members = [*rest[:at], *made, *rest[at:]]
+            self._moving = [member for member in self._members if not getattr(member.source, "steady", False)]
+            self._stale = True
+
     def sources(self) -> tuple[tuple[str, ToolSource], ...]:
         """Every source with its id, in the order they were added."""
         with self._lock:

@@ -17,7 +17,7 @@ from sutler.sources.code import CodeToolSource
 from sutler.sources.config import ConfigToolSource
 from sutler.sources.defaults import default_source
 from sutler.sources.functions import FunctionSource
-from sutler.sources.library import open_folders
+from sutler.sources.shelf import open_folders
 from sutler.sources.virtual import VirtualToolSource
 from sutler.spec import ToolSpec
 from sutler.tables import ArgTable, ToolTable

@@ -12,7 +12,8 @@ import pytest
 
 from sutler.errors import ToolUnavailable
 from sutler.sources import child
-from sutler.sources.library import LibraryToolSource, open_folders
+from sutler.sources.library import LibraryToolSource
+from sutler.sources.shelf import open_folders
 from sutler.workspace.worker import Worker
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="worker processes need fork")
@@ -176,7 +177,7 @@ def test_config_and_handlers_reach_the_library_in_its_worker(serve: Callable[...
         ("confirm_handler", {"source": "b", "script_label": "l", "argv": None}),
     ]
     configs = child.outgoing_configs({"lib": {"level": 2}})
-    served.worker.call("@configure", {"configs": configs}, cwd=served.work, timeout=30)
+    served.worker.call("@configure", {"configs": configs, "handlers": ["confirm_handler"]}, cwd=served.work, timeout=30)
     assert served.call("tool_config") == {"level": 2, "inits": 2}
 
 

@@ -23,7 +23,7 @@ from sutler.schema.validate import Validator
 from sutler.sources.base import DEFAULTS, USER_CONFIG
 from sutler.sources.config import ConfigToolSource
 from sutler.sources.defaults import FILE, default_source, tables_of
-from sutler.sources.library import open_folders
+from sutler.sources.shelf import open_folders
 from sutler.sources.shipped import FOLDER
 from sutler.tables import ToolTable
 from sutler.toolbox import Toolbox

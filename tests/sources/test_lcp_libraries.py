@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from sutler.sources.library import LibraryToolSource, open_folders
+from sutler.sources.library import LibraryToolSource
+from sutler.sources.shelf import open_folders
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "lcp-discovery.json").read_text(encoding="utf-8"))
 FOLDER = os.environ.get("SUTLER_LCP_LIBRARIES", "")

@@ -18,9 +18,10 @@ from sutler.sources import cache as cache_module
 from sutler.sources.base import FOLDERS, ToolSource
 from sutler.sources.cache import FolderCache, cache_dir
 from sutler.sources.lazy import LazyToolSpec
-from sutler.sources.library import LibraryToolSource, open_folders
+from sutler.sources.library import LibraryToolSource
 from sutler.sources.modules import PrivateModules
 from sutler.sources.scanfolder import list_folder
+from sutler.sources.shelf import open_folders
 from sutler.spec import Grade, ToolSpec
 from sutler.toolbox import Toolbox
 
@@ -622,7 +623,7 @@ def test_the_cache_lies_in_the_users_cache_directory_and_a_small_folder_leaves_n
     few = lay(tmp_path / "few", {"a.py": TOOL.format("tool_a")})
     many = lay(tmp_path / "many", {f"f{number}.py": TOOL.format(f"tool_{number}") for number in range(30)})
     code = (
-        "import sys; from sutler.sources.library import open_folders\n"
+        "import sys; from sutler.sources.shelf import open_folders\n"
         "print(sum(len(s.discover()) for s in open_folders([sys.argv[1]])))"
     )
     environment = {**os.environ, "SUTLER_CACHE_DIR": str(tmp_path / "cache")}

@@ -9,7 +9,8 @@ import pytest
 from sutler import ConfigError, SyncRuntime
 from sutler.config.load import load_text
 from sutler.sources.base import DEFAULTS, FOLDERS
-from sutler.sources.library import LibraryToolSource, open_folders
+from sutler.sources.library import LibraryToolSource
+from sutler.sources.shelf import open_folders
 from sutler.sources.shipped import FOLDER, shipped_stems
 
 DOCUMENT = {"user_interactive_tools"}

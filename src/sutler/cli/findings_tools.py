@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..closest import closest
 from .find import library_document, library_line
 from .findings import Finding, State
 from .text import count
@@ -72,6 +71,7 @@ def _tools(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
     found += [Finding(about="hidden", state="note", said=str(item)) for item in inventory.duplicates]
     sources = [source for _, source in runtime.core.toolbox.sources()]
     said = tuple(str(problem) for source in sources for problem, _ in getattr(source, "unparsed", ()))
+    said = (*said, *(f"host_tool_configs.{stem}: " for stem in runtime.core.libraries.idle()))
     found += [Finding(about="note", state="note", said=note) for note in inventory.notes if not _repeats(note, said)]
     found += [
         Finding(about="note", state="note", said=f"{row.spec.qualified}: {note}")
@@ -83,7 +83,7 @@ def _tools(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
 
 
 def _repeats(note: str, said: tuple[str, ...]) -> bool:
-    """Whether a note is of a broken file that has a line of its own."""
+    """Whether a note is of what has a line of its own."""
     return note.startswith(said) if said else False
 
 
@@ -95,7 +95,7 @@ def _quarantined(item: Quarantined) -> str:
 def _plain_functions(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
     """Functions that would be tools under another name, of folders and libraries that have none."""
     from ..sources.hints import plain_functions
-    from ..sources.library import FolderSource
+    from ..sources.shelf import FolderSource
 
     used = {row.spec.origin.source for row in inventory.rows}
     files: list[Path] = []
@@ -115,13 +115,5 @@ def _plain_functions(runtime: SyncRuntime, inventory: Inventory) -> list[Finding
 
 def _idle_configs(runtime: SyncRuntime) -> list[Finding]:
     """[host_tool_configs.x] of libraries that are not there."""
-    infos = [getattr(source, "info", None) for _, source in runtime.core.toolbox.sources()]
-    stems = {stem for info in infos if info is not None for stem in info.stems}
-    found: list[Finding] = []
-    for stem in runtime.settings.host_tool_configs:
-        if stem not in stems:
-            near = closest(stem, stems)
-            meant = f"; did you mean {near}?" if near else ""
-            said = f"there is no library {stem}, so nothing is configured by it{meant}"
-            found.append(Finding(about=f"host_tool_configs.{stem}", state="note", said=said))
-    return found
+    idle = runtime.core.libraries.idle()
+    return [Finding(about=f"host_tool_configs.{stem}", state="note", said=said) for stem, said in idle.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import Any, cast
@@ -54,6 +54,15 @@ def is_secret_name(name: str) -> bool:
     if words[-1] == "tokens":
         return before in _KEYS or before in ("refresh", "bearer")
     return words[-1] in ("key", "keys") and before in _KEYS
+
+
+def secrets_in(values: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that stand under the names of secrets, at any depth."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from secrets_in(cast("Mapping[str, Any]", value))
+        elif isinstance(value, str) and is_secret_name(str(key)):
+            yield value
 
 
 class Secrets:

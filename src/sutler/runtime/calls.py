@@ -236,6 +236,10 @@ class Calls:
         for ticket in self._flying_now():
             self._interrupt(ticket, _closed())
 
+    def use(self, source: object) -> bool:
+        """Whether a call of this source's tools is in flight."""
+        return any(ticket.tool is not None and ticket.tool.row.source is source for ticket in self._flying_now())
+
     def _flying_now(self) -> list[Ticket]:
         while True:
             try:

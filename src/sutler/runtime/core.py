@@ -32,6 +32,8 @@ from .context import HOST_PARAMETERS, ToolContext
 from .events import Event, tell
 from .frames import current_frame
 from .interacting import Interactions
+from .libraries import Libraries
+from .mounting import Mounting
 from .options import Options, Settings, settle
 from .pipeline import Pipeline
 from .places import Places
@@ -46,6 +48,7 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from .servers import Servers
+    from .watch import Watcher
 
 T = TypeVar("T")
 
@@ -92,11 +95,15 @@ class Core:
             from .servers import Servers
 
             self.servers = Servers(self)
+        self.libraries = Libraries(self)
+        self.mounting = Mounting(self)
         self.toolbox: Toolbox = build_toolbox(self)
+        self.libraries.settle_levels()
         if self.servers is not None:
             self.servers.start()
         self.client_tools = ClientTools(self)
         self._with_client("attach")
+        self.watcher: Watcher | None = None
         capture.install()
 
     def check_open(self) -> None:
@@ -179,6 +186,22 @@ class Core:
         if parameter in ticket.host:
             return ticket.host[parameter]
         return self.client if parameter == "lollms_client_instance" else self.options.discussion
+
+    def set_confirm_handler(self, handler: Callable[..., Any] | None) -> None:
+        """From the next question on this is the person, for the runtime and for every library."""
+        self.approvals.handler = handler
+        self.audit("change.handler", handler="confirm_handler", there=handler is not None)
+        self.libraries.swap("confirm_handler", self.library_confirm)
+
+    def set_user_interaction_handler(self, handler: Callable[..., Any] | None) -> None:
+        """The same for what tools ask the person."""
+        self.interactions.handler = handler
+        self.audit("change.handler", handler="user_interaction_handler", there=handler is not None)
+        self.libraries.swap("user_interaction_handler", self.interactions.for_libraries)
+
+    def in_use(self, source: object) -> bool:
+        """Whether a call in flight or a program in progress may still need what this source has."""
+        return self.calls.use(source) or self.runs.use(source)
 
     def library_confirm(self, source: str, script_label: str = "", argv: list[Any] | None = None) -> tuple[str, str]:
         """The confirm_handler that a tool library gets: synchronous, over the runtime's own approvals (LCP-17)."""
@@ -273,6 +296,11 @@ class Core:
                 return
         work()
 
+    def apart(self, work: Callable[[], object]) -> None:
+        """Has work done on a thread that nobody waits for."""
+        with suppress(SutlerError):
+            self.threads.submit(work, anywhere=True)
+
     async def aside(self, work: Callable[[], T]) -> T:
         """Does what may touch the disk off the loop."""
         return await self.hop(work) if self.recorder.blocks else work()
@@ -285,6 +313,8 @@ class Core:
         self._with_client("detach")
         left: list[str] = []
         try:
+            if self.watcher is not None:
+                self.watcher.close()
             self.runs.cancel_all()
             self.calls.close()
             servers = self.servers.close() if self.servers is not None else ()
@@ -301,6 +331,10 @@ def opened(options: Options, host_loop: asyncio.AbstractEventLoop | None) -> Cor
     core = Core(options, settle(options), host_loop)
     try:
         core.inventory()
+        if options.watch:
+            from .watch import Watcher
+
+            core.watcher = Watcher(core.libraries)
     except BaseException:
         core.close()
         raise

@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EventKind = Literal["call_started", "progress", "call_finished", "approval", "run_started", "run_finished"]
+EventKind = Literal[
+    "call_started", "progress", "call_finished", "approval", "run_started", "run_finished", "tools_changed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened. `data` is plain and already masked; `tool` is source::tool, empty for runs."""
+    """One thing that happened. `data` is plain and already masked; `tool` is source::tool, empty for runs.
+
+    tools_changed: data has added, removed and changed (lists of source::tool) and libraries (ids), see LIB-09.
+    """
 
     kind: EventKind
     tool: str = ""

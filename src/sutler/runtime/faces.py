@@ -24,6 +24,7 @@ from ..store import AuditFilter, AuditRecord
 from ..toolbox import Toolbox
 from .core import Core, opened
 from .events import EventHandler
+from .library_faces import AsyncLibraries, LibraryFace, SyncLibraries
 from .options import Options, PathLike, Settings
 from .resume import PersonsAnswer
 
@@ -33,12 +34,14 @@ LanguageLevel = Literal["calls", "program", "full"]
 OnAsk = Literal["reject", "wait"]
 
 
-class Face:
+class Face(LibraryFace):
     """What both faces share: the keywords, and everything that neither runs a tool nor waits.
 
     workspace: the folder tools work in, made when missing; None takes the config's, else a fresh one, removed at close
         unless `keep`. read: further folders that shipped tools may read.
-    tool_folders: plain-Python tool folders, first wins. tools: functions. sources: further ToolSources.
+    tool_folders: plain-Python tool folders, first wins. tool_files: single files of tools, after them. load_flags:
+        {flag: True} turns on libraries that stay off without. watch: what changes there is picked up at once. tools:
+        functions. sources: further ToolSources.
     default_tools: whether the shipped tools are there (None: as the config says, else yes). shipped: the tool libraries
         that come with Sutler, True for all, or a list of their stems (None: as the config says, else none).
     config: a sutler.toml, which counts as trusted; None searches upward, and a file found so is data until trusted;
@@ -62,6 +65,9 @@ class Face:
         read: Sequence[PathLike] = (),
         keep: bool = False,
         tool_folders: PathLike | Sequence[PathLike] = (),
+        tool_files: PathLike | Sequence[PathLike] = (),
+        load_flags: Mapping[str, Any] | None = None,
+        watch: bool = False,
         tools: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
         sources: Sequence[Any] = (),
         default_tools: bool | None = None,
@@ -88,6 +94,9 @@ class Face:
             read=tuple(read),
             keep=keep,
             tool_folders=(tool_folders,) if isinstance(tool_folders, str | os.PathLike) else tuple(tool_folders),
+            tool_files=(tool_files,) if isinstance(tool_files, str | os.PathLike) else tuple(tool_files),
+            load_flags=load_flags,
+            watch=watch,
             tools=(tools,) if callable(tools) else tuple(tools),
             sources=tuple(sources),
             default_tools=default_tools,
@@ -219,7 +228,7 @@ class Face:
         return context if context is not None else self.core.host_context
 
 
-class Runtime(Face):
+class Runtime(AsyncLibraries, Face):
     """One tool runtime for coroutines. `async with Runtime(...) as rt`; keywords: see Face."""
 
     __doc__ = (__doc__ or "") + (Face.__doc__ or "")
@@ -313,7 +322,7 @@ class AsyncToolbox:
         return getattr(self._toolbox, name)
 
 
-class SyncRuntime(Face):
+class SyncRuntime(SyncLibraries, Face):
     """The same runtime for threads, notebooks and hosts without a loop. `with SyncRuntime(...) as rt`."""
 
     __doc__ = (__doc__ or "") + (Face.__doc__ or "")

@@ -27,6 +27,9 @@ class Options:
     read: Sequence[PathLike] = ()
     keep: bool = False
     tool_folders: Sequence[PathLike] = ()
+    tool_files: Sequence[PathLike] = ()
+    load_flags: Mapping[str, Any] | None = None
+    watch: bool = False
     tools: Sequence[Callable[..., Any]] = ()
     sources: Sequence[Any] = ()
     default_tools: bool | None = None
@@ -130,20 +133,23 @@ def _profile(config: Config, name: str | None) -> Profile | None:
 def _policy(
     given: Level | Policy | None, config: Config, profile: Profile | None, host_configs: Mapping[str, Mapping[str, Any]]
 ) -> Policy:
+    problems = [problem for stem, values in host_configs.items() for problem in level_problems(values, stem)]
     if isinstance(given, Policy):
-        return given
-    level = given or (profile.policy if profile is not None else None) or config.policy.level
-    sources: dict[str, Level] = {}
-    problems: list[Problem] = []
-    for stem, values in host_configs.items():
-        own = values.get("autonomy_level")
-        if own is not None:
-            problems += _level_problem(own, f"host_tool_configs.{stem}.autonomy_level")
-            sources[stem] = own
-    problems += _level_problem(level, "policy")
+        level: Level = given.level
+    else:
+        level = given or (profile.policy if profile is not None else None) or config.policy.level
+        problems += _level_problem(level, "policy")
     if problems:
         raise ConfigError(problems)
-    return Policy(level=level, sources=sources, network=config.policy.allow_network)
+    if isinstance(given, Policy):
+        return given
+    return Policy(level=level, network=config.policy.allow_network)
+
+
+def level_problems(values: Mapping[str, Any], stem: str) -> list[Problem]:
+    """What is wrong with the autonomy_level of a library's host config."""
+    own = values.get("autonomy_level")
+    return _level_problem(own, f"host_tool_configs.{stem}.autonomy_level") if own is not None else []
 
 
 def _level_problem(level: object, key: str) -> list[Problem]:

@@ -158,6 +158,12 @@ class Runs:
         for run_id in within:
             self.cancel(run_id, "the call that started this run was given up")
 
+    def use(self, source: object) -> bool:
+        """Whether a program in progress began with this source."""
+        with self._lock:
+            inventories = {id(one.state.inventory): one.state.inventory for one in self._going.values()}
+        return any(row.source is source for inventory in inventories.values() for row in inventory.rows)
+
     @property
     def count(self) -> int:
         return len(self._going)
@@ -351,6 +357,7 @@ class Runs:
         going.stay.leave()
         if going.parent is None or going.state.root == going.state.run_id:
             self._core.approvals.session.run_ended(going.state.run_id)
+        self._core.workers.sweep()
         if known is not None and not going.slot.cancel():  # a slot that was never granted needs no release
             SLOTS[going.state.depth].release()
 

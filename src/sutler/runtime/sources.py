@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..sources.config import ConfigToolSource
 from ..sources.defaults import default_source
-from ..sources.library import open_folders
-from ..sources.modules import PrivateModules
 from ..sources.plugins import plugin_sources
-from ..sources.shipped import open_shipped
 from ..sources.virtual import VirtualToolSource
 from ..toolbox import Toolbox
 
@@ -30,13 +27,7 @@ def build_toolbox(core: Core) -> Toolbox:
         toolbox.add_source(VirtualToolSource(config.virtual_tools, options.harness_resolver))
     toolbox.add_source(core.code)
     toolbox.add_source(core.functions)
-    handed: dict[str, Any] = {
-        "host_configs": settings.host_tool_configs,
-        "confirm_handler": core.library_confirm,
-        "user_interaction_handler": core.interactions.for_libraries,
-        "modules": PrivateModules(),
-    }
-    for source in (*open_folders(settings.tool_folders, **handed), *open_shipped(settings.shipped, **handed)):
+    for source in core.libraries.open():
         toolbox.add_source(source)
     if core.servers is not None:
         for source in core.servers.sources:

@@ -7,7 +7,7 @@ gives `handle(tool, arguments)`. What a tool there asks of its host comes back t
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError, ToolUnavailable
@@ -25,7 +25,8 @@ class Workers:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[tuple[str, int], _Held] = {}
+        self._retired: list[_Held] = []
         self._lock = threading.Lock()
 
     def call(self, ticket: Ticket, arguments: Mapping[str, Any]) -> Any:
@@ -35,10 +36,12 @@ class Workers:
         """
         tool, deadline = ticket.tool, ticket.deadline
         assert tool is not None and deadline is not None
-        worker = self._worker(tool)
+        held = self._held(tool)
+        worker = held.worker
         ticket.stopper = stopper = Stopper()
         if ticket.flight.ended:
             stopper.stop("its call was given up")
+        self._configure(held, tool, ticket)
         reply = worker.call(
             tool.spec.name,
             outgoing(arguments),
@@ -62,23 +65,69 @@ class Workers:
 
     def close(self) -> tuple[str, ...]:
         with self._lock:
-            workers, self._workers = list(self._workers.values()), {}
-        for worker in workers:
-            worker.close()
+            held, self._workers = [*self._workers.values(), *self._retired], {}
+            self._retired = []
+        for one in held:
+            one.worker.close()
         return ()
 
-    def _worker(self, tool: Tool) -> Worker:
+    def retire(self, sources: Sequence[object]) -> None:
+        """The workers of sources that others have replaced: they end as soon as nobody needs them."""
+        gone = {id(source) for source in sources}
+        with self._lock:
+            for key in [key for key in self._workers if key[1] in gone]:
+                self._retired.append(self._workers[key])
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Ends retired workers that no call and no program in progress may need."""
+        if not self._retired:
+            return
+        idle = [held for held in list(self._retired) if not self._core.in_use(held.source)]
+        for held in idle:
+            with self._lock:
+                self._retired = [one for one in self._retired if one is not held]
+                self._workers = {key: one for key, one in self._workers.items() if one is not held}
+            self._core.apart(held.worker.close)
+
+    def _held(self, tool: Tool) -> _Held:
         source: Any = tool.row.source
         own_key = getattr(source, "worker_key", None)
-        key: str = own_key(tool.spec) if own_key is not None else tool.spec.origin.source
+        name: str = own_key(tool.spec) if own_key is not None else tool.spec.origin.source
+        key = (name, id(source))
         with self._lock:
-            worker = self._workers.get(key)
-            if worker is None:
+            held = self._workers.get(key)
+            if held is None:
                 self._core.check_open()  # after close there is nobody to end it
                 entry, payload = source.worker(tool.spec)
-                payload = {**payload, "read_roots": [str(root) for root in self._core.workspace.read_roots]}
-                self._workers[key] = worker = Worker(entry, payload, name=key)
-        return worker
+                worker = Worker(entry, self._whole(payload), name=name)
+                held = self._workers[key] = _Held(source, worker, getattr(source, "configured", 0))
+        return held
+
+    def _whole(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        return {**payload, "read_roots": [str(root) for root in self._core.workspace.read_roots]}
+
+    def _configure(self, held: _Held, tool: Tool, ticket: Ticket) -> None:
+        """Hands a config that changed since to the worker, before the call that is to see it."""
+        source = held.source
+        now = getattr(source, "configured", 0)
+        if held.configured == now:
+            return
+        with held.lock:
+            if held.configured == now:
+                return
+            payload = self._whole(source.worker(tool.spec)[1])
+            held.worker.renew(payload)
+            if held.worker.pid is not None:
+                assert ticket.deadline is not None
+                held.worker.call(
+                    "@configure",
+                    {"configs": payload["configs"], "handlers": payload["handlers"]},
+                    cwd=ticket.site.root,
+                    timeout=ticket.deadline,
+                    on_request=lambda name, args: self._serve(ticket, name, args),
+                )
+            held.configured = now
 
     def _serve(self, ticket: Ticket, name: str, args: Mapping[str, Any]) -> Any:
         """What a tool in the child may ask of its host."""
@@ -98,6 +147,18 @@ class Workers:
                 return answer_for_object(target, args["path"], args["args"], args["kwargs"])
             case _:
                 raise ToolUnavailable(f"a tool in a worker process cannot ask its host for {name!r}")
+
+
+class _Held:
+    """One worker. source: whose library it serves; configured: the version of the config that it has."""
+
+    __slots__ = ("configured", "lock", "source", "worker")
+
+    def __init__(self, source: Any, worker: Worker, configured: int) -> None:
+        self.source = source
+        self.worker = worker
+        self.configured = configured
+        self.lock = threading.RLock()  # a handler that the worker asks meanwhile may call it again
 
 
 def _printed(reply: Reply) -> str:

@@ -34,7 +34,7 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
     """Serve one library in this process.
 
     payload: stem, directory, tools {name: [file, function]}, configs by stem, handlers (those the host has).
-    The handle takes a tool's name and its arguments, marks included; `@configure` takes {"configs": ...} instead.
+    The handle takes a tool's name and its arguments, marks included; `@configure` takes new configs and handlers.
     """
     handlers = {name: _handler(name, host) for name in HANDLERS if name in payload["handlers"]}
     loader = LibraryLoader(
@@ -42,6 +42,7 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
         directory=Path(payload["directory"]),
         modules=PrivateModules(),
         configs=_configs(payload["configs"], host),
+        autonomy_level=payload["autonomy_level"],
         **handlers,
     )
     runners = {
@@ -51,6 +52,8 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
 
     def handle(method: str, arguments: Mapping[str, Any]) -> Any:
         if method == "@configure":
+            for name in HANDLERS:
+                loader.swap(name, _handler(name, host) if name in arguments["handlers"] else None)
             return loader.configure(_configs(arguments["configs"], host))
         if method not in runners:
             raise ToolUnavailable(f"library {payload['stem']} has no tool {method} in this worker process")

@@ -224,6 +224,9 @@ class _Text:
     def stale(self) -> list[str]:
         return []
 
+    def edited(self) -> frozenset[str]:
+        return frozenset()
+
     def close(self) -> None:
         sys.modules.pop(self.name, None)
         linecache.cache.pop(str(self.file), None)

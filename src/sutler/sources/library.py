@@ -5,10 +5,9 @@ Nothing is imported until a tool is called: everything shown of a library is rea
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,12 +17,12 @@ from ..errors import SourceError, ToolUnavailable
 from ..schema.decorator import confirm_note, grade_of
 from ..schema.from_source import FoundTool, SyntaxProblem, describe
 from ..spec import UNDECLARED, Isolation, Origin, ToolAnnotations, ToolSpec
-from .base import FOLDERS, Duplicate, Quarantined, ToolSource
-from .cache import FileScan, FolderCache, cache_dir, read_text
+from .base import FOLDERS, Duplicate, Quarantined
+from .cache import FileScan, read_text
 from .lazy import Pending, lazy_spec
-from .loader import LibraryLoader
+from .loader import LibraryLoader, same
 from .modules import PrivateModules, stamp
-from .scanfolder import LibraryFiles, ToolFile, list_folder
+from .scanfolder import LibraryFiles, ToolFile
 
 Configs = Mapping[str, Mapping[str, Any]]
 Handler = Callable[..., Any]
@@ -75,13 +74,19 @@ class LibraryToolSource:
         confirm_handler: Handler | None = None,
         user_interaction_handler: Handler | None = None,
         precedence: float = FOLDERS,
+        flags: Mapping[str, Any] | None = None,
+        autonomy_level: str | None = None,
     ) -> None:
         self.precedence = precedence
+        self._flags = dict(flags or {})
+        self._level = autonomy_level
+        self._retired = False
+        self.configured = 0  # counts the configs and handlers there have been
         self._library = library
         self._files = [(file, scans[file.relative]) for file in library.files]
         self._tools: dict[str, tuple[ToolFile, FoundTool]] | None = None
-        flags = [held.scan.attributes.get("TOOL_LIBRARY_LOAD_FLAG") for _, held in self._files]
-        self._flag: str | None = next((flag for flag in flags if flag), None)
+        named = [held.scan.attributes.get("TOOL_LIBRARY_LOAD_FLAG") for _, held in self._files]
+        self._flag: str | None = next((flag for flag in named if flag), None)
         self._stems = tuple(dict.fromkeys((library.stem, *[file.stem for file in library.files])))
         self._configs = _relevant(self._stems, host_configs)
         self._modules = modules
@@ -108,6 +113,8 @@ class LibraryToolSource:
                     configs=self._configs,
                     confirm_handler=confirm_handler,
                     user_interaction_handler=user_interaction_handler,
+                    autonomy_level=self._level,
+                    may_load=self._may_load,
                 )
             return self._made
 
@@ -145,8 +152,8 @@ class LibraryToolSource:
         flag = self._flag
         if flag is None:
             return True
-        value = self._configs.get(self.name, {}).get(flag)
-        return value.strip().lower() in _TURNED_ON if isinstance(value, str) else bool(value)
+        value = self._configs.get(self.name, {}).get(flag, self._flags.get(flag))
+        return value.strip().lower() in _TURNED_ON if isinstance(value, str) else value is True or value == 1
 
     @property
     def reason(self) -> str:
@@ -158,16 +165,50 @@ class LibraryToolSource:
             f" [host_tool_configs.{self.name}]"
         )
 
-    def configure(self, host_configs: Configs) -> None:
+    def configure(self, host_configs: Configs, flags: Mapping[str, Any] | None = None) -> None:
         """The host's new configs, by stem. Loaded files whose own changed are initialized again at their next call."""
-        self._configs = _relevant(self._stems, host_configs)
-        self._loader.configure(self._configs)
+        self._flags = dict(flags or {})
+        with _making:
+            configs = _relevant(self._stems, host_configs)
+            self.configured += not same(configs, self._configs)
+            self._configs = configs
+            loader = self._made
+        if loader is not None:
+            loader.configure(self._configs)
 
     def set_confirm_handler(self, handler: Handler | None) -> None:
-        self._loader.set_confirm_handler(handler)
+        with _making:
+            self._handlers = (handler, self._handlers[1])
+            self.configured += 1
+            loader = self._made
+        if loader is not None:
+            loader.set_confirm_handler(handler)
 
     def set_user_interaction_handler(self, handler: Handler | None) -> None:
-        self._loader.set_user_interaction_handler(handler)
+        with _making:
+            self._handlers = (self._handlers[0], handler)
+            self.configured += 1
+            loader = self._made
+        if loader is not None:
+            loader.set_user_interaction_handler(handler)
+
+    def edited(self) -> frozenset[str]:
+        """Top names of the modules of its directory that were loaded from files that are others now."""
+        return self._made.edited() if self._made is not None else frozenset()
+
+    def retire(self) -> None:
+        """Another source has taken its place. It still serves the runs that began with it, with the code they had."""
+        self._retired = True
+
+    def _may_load(self, file: Path) -> None:
+        """Raises ToolUnavailable for a file that such a run has not loaded before it was changed."""
+        if not self._retired:
+            return
+        held = next((one for one, _ in self._files if one.path == file), None)
+        if held is None or stamp(held.name) != held.stat:
+            raise ToolUnavailable(
+                f"{file} was changed since this run began, before the library was loaded; start the run again"
+            )
 
     # ------------------------------------------------------------------ finding
 
@@ -290,9 +331,11 @@ class LibraryToolSource:
         """What a worker process needs to serve this library: its entry and the payload for it (LCP-16)."""
         from . import child
 
-        self._find(spec.name)
+        file, _ = self._find(spec.name)
+        self._may_load(file.path)
         return child.ENTRY, {
             "stem": self.name,
+            "autonomy_level": self._level,
             "directory": str(self._library.directory),
             "tools": {name: [file.name, found.name] for name, (file, found) in self._all().items()},
             "configs": child.outgoing_configs(self._configs),
@@ -315,103 +358,6 @@ class LibraryToolSource:
         if self._tools is None:
             self.discover()
         return self._tools or {}
-
-
-class FolderSource:
-    """A folder as a whole: why it cannot be used, or what is worth knowing of it. It has no tools of its own."""
-
-    precedence = FOLDERS
-
-    def __init__(
-        self, folder: Path, *, reason: str = "", notes: Sequence[str] = (), without_tools: bool = False
-    ) -> None:
-        self.folder = folder
-        self.reason = reason
-        self.notes = tuple(notes)
-        self.without_tools = without_tools
-        name = str(folder)
-        self.quarantined = (Quarantined(source=name, reason=reason, where=name),) if reason else ()
-
-    @property
-    def name(self) -> str:
-        return str(self.folder)
-
-    def available(self) -> bool:
-        """True: it can be asked, and answers that it is quarantined."""
-        return True
-
-    def discover(self) -> list[ToolSpec]:
-        return []
-
-    def resolve(self, spec: ToolSpec) -> Callable[..., Any]:
-        raise ToolUnavailable(f"{self.folder} has no tool {spec.name}")
-
-
-def open_folders(
-    folders: Sequence[str | Path],
-    *,
-    host_configs: Configs | None = None,
-    confirm_handler: Handler | None = None,
-    user_interaction_handler: Handler | None = None,
-    cache: Path | bool = True,
-    modules: PrivateModules | None = None,
-    only: Collection[str] | None = None,
-    precedence: float = FOLDERS,
-) -> list[ToolSource]:
-    """The libraries of tool folders, in configured order, each folder's sorted by name; nothing is imported.
-
-    A folder that cannot be used is a source that is not available, with its reason; one with notes is a source without
-    tools. cache: where scans are remembered; True is the user's cache directory, False is nowhere. modules: the private
-    modules of the runtime; given again, libraries that are loaded stay loaded. only: the stems wanted, None for all.
-    precedence: their rank for the bare names.
-    """
-    directory = cache if isinstance(cache, Path) else cache_dir() if cache else None
-    private = modules or PrivateModules()
-    sources: list[ToolSource] = []
-    seen: dict[str, Path] = {}
-    for given in folders:
-        folder = Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100 - links in the path stay as written
-        listing = list_folder(folder)
-        if listing.problem is not None:
-            sources.append(FolderSource(folder, reason=listing.problem))
-            continue
-        first = seen.setdefault(os.path.realpath(folder), folder)
-        if first is not folder:
-            sources.append(FolderSource(folder, notes=(f"{folder}: configured twice (also as {first}); used once",)))
-            continue
-        found = [library for library in listing.libraries if only is None or library.stem in only]
-        remembered = FolderCache(folder, directory)
-        scans = remembered.scan(found)
-        notes = [*listing.notes, *remembered.notes]
-        libraries: list[ToolSource] = []
-        for library in found:
-            if not any(_says_something(scans[file.relative]) for file in library.files):
-                notes.extend(library.notes)  # a helper for the others
-                continue
-            libraries.append(
-                LibraryToolSource(
-                    library,
-                    scans,
-                    modules=private,
-                    host_configs=host_configs,
-                    confirm_handler=confirm_handler,
-                    user_interaction_handler=user_interaction_handler,
-                    precedence=precedence,
-                )
-            )
-        if not libraries:
-            notes.append(f"{folder}: holds no tools (a tool is a function named tool_* in a .py file of the folder)")
-        sources.extend(libraries)
-        if notes:
-            sources.append(FolderSource(folder, notes=notes, without_tools=not libraries))
-    return sources
-
-
-def _says_something(held: FileScan) -> bool:
-    found = held.scan
-    return bool(
-        found.tools or found.unreachable or found.attributes or found.fallback or found.notes or found.providers
-    ) or bool(held.problem)
 
 
 def _notes(file: ToolFile, held: FileScan) -> list[str]:

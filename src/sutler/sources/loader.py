@@ -34,6 +34,7 @@ class Package(Protocol):
     def forget(self, names: Sequence[str]) -> None: ...
     def keep(self, name: str) -> None: ...
     def stale(self) -> list[str]: ...
+    def edited(self) -> frozenset[str]: ...
 
 
 class Modules(Protocol):
@@ -73,7 +74,8 @@ class LibraryLoader:
     """The modules of one library in one runtime.
 
     stem: the library's name. configs: the host's configs by stem (LCP-05): a file takes the entry of its own stem, else
-    the library's, else {}. It gets a copy of its containers, with the handlers added where absent.
+    the library's, else {}. It gets a copy of its containers, with the handlers and the autonomy_level added where
+    absent. may_load(file) raises ToolUnavailable for a file that must not be imported any more.
     """
 
     def __init__(
@@ -85,11 +87,15 @@ class LibraryLoader:
         configs: Mapping[str, Config] | None = None,
         confirm_handler: Callable[..., Any] | None = None,
         user_interaction_handler: Callable[..., Any] | None = None,
+        autonomy_level: str | None = None,
+        may_load: Callable[[Path], None] | None = None,
     ) -> None:
         self.stem = stem
         self.directory = directory
         self._modules = modules
         self._configs = _copied(configs or {})
+        self._level = autonomy_level
+        self._may_load = may_load
         self._handlers = {"confirm_handler": confirm_handler, "user_interaction_handler": user_interaction_handler}
         self._lock = threading.Lock()
         self._ready: dict[Path, _Ready] = {}
@@ -106,6 +112,8 @@ class LibraryLoader:
         for name, handler in self._handlers.items():
             if handler is not None:
                 given.setdefault(name, handler)
+        if self._level is not None:
+            given.setdefault("autonomy_level", self._level)
         return given
 
     def configure(self, configs: Mapping[str, Config]) -> bool:
@@ -113,12 +121,16 @@ class LibraryLoader:
         with self._lock:
             before = {file: self.config(file) for file in self._ready}
             self._configs = _copied(configs)
-            changed = [file for file, old in before.items() if not _same(old, self.config(file))]
+            changed = [file for file, old in before.items() if not same(old, self.config(file))]
             self._version += 1
             for file, ready in self._ready.items():
                 if file not in changed and ready.version == self._version - 1:
                     ready.version = self._version
         return bool(changed)
+
+    def edited(self) -> frozenset[str]:
+        """Top names of the modules it has loaded from files that are others now; none before the first load."""
+        return self._modules.package(self.directory).edited() if self._ready else frozenset()
 
     @property
     def handlers(self) -> list[str]:
@@ -126,12 +138,13 @@ class LibraryLoader:
         return [name for name, handler in self._handlers.items() if handler is not None]
 
     def set_confirm_handler(self, handler: Callable[..., Any] | None) -> None:
-        self._swap("confirm_handler", handler)
+        self.swap("confirm_handler", handler)
 
     def set_user_interaction_handler(self, handler: Callable[..., Any] | None) -> None:
-        self._swap("user_interaction_handler", handler)
+        self.swap("user_interaction_handler", handler)
 
-    def _swap(self, name: str, handler: Callable[..., Any] | None) -> None:
+    def swap(self, name: str, handler: Callable[..., Any] | None) -> None:
+        """Another handler, by its name, for what is loaded and what will be."""
         self._handlers[name] = handler
         for ready in list(self._ready.values()):
             setter = getattr(ready.module, f"set_{name}", None)
@@ -225,6 +238,8 @@ class LibraryLoader:
         """Import and run the hooks. What is returned has still to be awaited: an async init."""
         package = self._modules.package(self.directory)
         ready = self._ready.get(load.file)
+        if ready is None and self._may_load is not None:
+            self._may_load(load.file)
         if load.file in self._failed:
             importlib.invalidate_caches()  # what was missing may have been installed since
             stale = package.stale()
@@ -385,7 +400,8 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether two configs are equal."""
     try:
         return bool(one == other)
     except Exception:  # an exotic value that cannot be compared counts as changed

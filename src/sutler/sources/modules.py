@@ -23,6 +23,7 @@ import os
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib.abc import MetaPathFinder
@@ -59,6 +60,8 @@ class PrivateModules:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._packages: dict[str, PrivatePackage] = {}
+        # when no library of this runtime is in use any more
+        weakref.finalize(self, _forget_all, self._packages).atexit = False
 
     def package(self, directory: Path) -> PrivatePackage:
         key = os.path.realpath(directory)
@@ -71,9 +74,9 @@ class PrivateModules:
     def close(self) -> None:
         """Forget every module. Objects that tools handed out go on working; their modules are just not found again."""
         with self._lock:
-            packages, self._packages = self._packages, {}
-        for package in packages.values():
-            package.close()
+            packages = dict(self._packages)
+            self._packages.clear()
+        _forget_all(packages)
 
 
 class PrivatePackage:
@@ -120,6 +123,12 @@ class PrivatePackage:
         """Modules whose file is no longer the one that was loaded, but for those in use."""
         held = list(self._stamps.items())
         return [name for name, (file, seen) in held if name not in self._kept and stamp(file) != seen]
+
+    def edited(self) -> frozenset[str]:
+        """The first part of the name of each module whose file is another now, in use or not."""
+        start = len(self.name) + 1
+        held = list(self._stamps.items())
+        return frozenset(name[start:].partition(".")[0] for name, (file, seen) in held if stamp(file) != seen)
 
     def executed(self, name: str, file: str, seen: Stamp) -> None:
         self._stamps[name] = (file, seen)
@@ -230,6 +239,11 @@ def _install_finder() -> None:
     with _install_lock:
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
+
+
+def _forget_all(packages: dict[str, PrivatePackage]) -> None:
+    for package in packages.values():
+        package.close()
 
 
 def redirect_imports(tree: ast.Module, package: PrivatePackage, path: str) -> None:

@@ -11,6 +11,7 @@ Directories inside X are not searched; those that hold Python files are named in
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,22 @@ def list_folder(folder: Path) -> FolderListing:
             if library is not None:
                 libraries.append(library)
     return FolderListing(folder, tuple(libraries), tuple(notes))
+
+
+def list_file(file: Path) -> FolderListing:
+    """One file that was named itself, as a library. Never raises for what it finds on disk."""
+    try:
+        held = file.stat()
+    except FileNotFoundError:
+        return FolderListing(file, problem=f"{file}: no such file (create it, or correct the configured path)")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        return FolderListing(file, problem=f"{file!s}: cannot be looked at: {reason}")
+    if not stat.S_ISREG(held.st_mode) or file.suffix != ".py":
+        what = "a folder" if stat.S_ISDIR(held.st_mode) else "no Python file"
+        return FolderListing(file, problem=f"{file}: {what} (a tool file ends in .py)")
+    found = ToolFile(str(file), file.name, (held.st_mtime_ns, held.st_size, held.st_ino))
+    return FolderListing(file, (LibraryFiles(file.stem, file.parent, (found,)),))
 
 
 def _directory(directory: Path, stem: str, root: str) -> LibraryFiles | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .base import DEFAULTS, ToolSource
-from .library import open_folders
+from .shelf import open_folders
 
 FOLDER = Path(__file__).parent.parent / "data" / "libraries"
 

@@ -112,6 +112,10 @@ class Worker:
         self._closed = False
         self._owner = os.getpid()
 
+    def renew(self, payload: Mapping[str, Any]) -> None:
+        """What the next child process is started with."""
+        self._payload = dict(payload)
+
     @property
     def pid(self) -> int | None:
         """The process group's guard, for `doctor`; None when no child runs."""
