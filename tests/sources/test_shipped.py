@@ -13,7 +13,7 @@ from sutler.sources.library import LibraryToolSource
 from sutler.sources.shelf import open_folders
 from sutler.sources.shipped import FOLDER, shipped_stems
 
-DOCUMENT = {"user_interactive_tools"}
+DOCUMENT = {"execute_python", "system_shell", "workspace_tools", "user_interactive_tools"}
 
 
 def sources(rt: SyncRuntime) -> set[str]:
@@ -47,10 +47,10 @@ def test_the_config_turns_them_on_and_the_keyword_decides_over_it(tmp_path: Path
 
 
 def test_an_unknown_one_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no shipped library 'shell'; there are user_interactive_tools"):
+    with pytest.raises(ConfigError, match="no shipped library 'shell'; there are execute_python, system_shell"):
         SyncRuntime(config=False, shipped=["shell"]).open()
-    with pytest.raises(ConfigError, match=r"sutler\.toml:2: libraries\.shipped.*did you mean 'user_interactive_tools'"):
-        load_text('[libraries]\nshipped = ["user_interactive_tool"]\n', tmp_path / "sutler.toml")
+    with pytest.raises(ConfigError, match=r"sutler\.toml:2: libraries\.shipped.*did you mean 'system_shell'"):
+        load_text('[libraries]\nshipped = ["system_shel"]\n', tmp_path / "sutler.toml")
     with pytest.raises(ConfigError, match="must be true, false or an array of names, not an integer"):
         load_text("[libraries]\nshipped = 1\n", tmp_path / "sutler.toml")
 
@@ -62,11 +62,11 @@ def test_an_untrusted_file_turns_none_on(tmp_path: Path) -> None:
 
 
 def test_the_users_own_library_of_the_same_stem_comes_first(tmp_path: Path) -> None:
-    (tmp_path / "user_interactive_tools.py").write_text("def tool_ask_text(x: str) -> str:\n    return x\n")
-    with SyncRuntime(config=False, tool_folders=tmp_path, shipped=["user_interactive_tools"]) as rt:
-        row = rt.inventory().find("tool_ask_text")
-        assert (row.spec.qualified, row.spec.origin.precedence) == ("user_interactive_tools::tool_ask_text", FOLDERS)
-        assert rt.inventory().find("user_interactive_tools#2::tool_ask_text").spec.origin.precedence == DEFAULTS
+    (tmp_path / "workspace_tools.py").write_text("def tool_read_file(x: str) -> str:\n    return x\n")
+    with SyncRuntime(config=False, tool_folders=tmp_path, shipped=["workspace_tools"]) as rt:
+        row = rt.inventory().find("tool_read_file")
+        assert (row.spec.qualified, row.spec.origin.precedence) == ("workspace_tools::tool_read_file", FOLDERS)
+        assert rt.inventory().find("workspace_tools#2::tool_read_file").spec.origin.precedence == DEFAULTS
 
 
 def test_they_are_read_without_a_note_and_declare_what_they_do() -> None:

@@ -208,9 +208,9 @@ class Calls:
     def abandon(self, ticket: Ticket) -> None:
         """Gives up waiting: an async tool is cancelled, a worker is killed, a thread is counted as lost.
 
-        What the tool itself waits for, calls and programs, is given up with it.
+        What the tool itself waits for, calls, programs and processes, is given up with it.
         """
-        ticket.flight.ended = True
+        ticket.flight.give_up()
         future, tool = ticket.future, ticket.tool
         if future is not None and not future.cancel() and tool is not None and tool.place not in _LOOP_PLACES:
             if ticket.stopper is not None:

@@ -19,6 +19,7 @@ from ..host import calling
 from ..inventory import Inventory
 from ..spec import TraceEntry
 from ..store import StepRecord
+from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
 
 if TYPE_CHECKING:
@@ -71,20 +72,6 @@ class RunState:
         with self.lock:
             self.steps += 1
             return self.steps
-
-
-class Flight:
-    """One call on its way. `ended` once it was given up; `over` once the tool's code has returned all the same.
-
-    fixed: the one thread that its library may use, which it holds until it is over.
-    """
-
-    __slots__ = ("ended", "fixed", "over")
-
-    def __init__(self) -> None:
-        self.ended = False
-        self.over = False
-        self.fixed: object = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, words
 from ..results import failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import ToolCall, ToolResult
+from ..workspace.flight import flights_here
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
 from . import capture
@@ -154,22 +155,25 @@ class Pipeline:
         finally:
             self._leave(ticket, entered)
 
-    def _enter(self, ticket: Ticket) -> tuple[Any, Any, Any]:
+    def _enter(self, ticket: Ticket) -> tuple[Any, Any, Any, Any]:
         """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints."""
+        flights = ticket.flights
         frame = Frame(
             owner=self._core,
             ticket=ticket,
             run=ticket.run,
             site=ticket.site,
             deadlines=ticket.deadlines(),
-            flights=ticket.flights,
+            flights=flights,
         )
-        return current_frame.set(frame), workspace_here.set(ticket.site.workspace), capture.begin()
+        here = workspace_here.set(ticket.site.workspace)
+        return current_frame.set(frame), here, flights_here.set(flights), capture.begin()
 
-    def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any]) -> None:
-        frame, workspace, prints = entered
+    def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any, Any]) -> None:
+        frame, workspace, flights, prints = entered
         ticket.stdout = capture.end(prints) or ticket.stdout
         ticket.flight.over = True
+        flights_here.reset(flights)
         workspace_here.reset(workspace)
         current_frame.reset(frame)
 

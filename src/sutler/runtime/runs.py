@@ -25,10 +25,11 @@ from ..programs.slots import SLOTS
 from ..results import to_plain
 from ..spec import Grade, Outcome, RunError, RunResult, ToolSpec
 from ..store import RunRecord
+from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
 from .batches import open_step
 from .events import Event, tell
-from .frames import CallBudget, Flight, Frame, RunState, current_frame, holding_its_loop
+from .frames import CallBudget, Frame, RunState, current_frame, holding_its_loop
 from .resume import PersonsAnswer, read_persons_answer, restore, settle, waiting_run
 from .sites import Stay
 

@@ -67,7 +67,7 @@ class Sites:
                 raise ClosedError("this runtime is closed")
             site = self._others.get(folder)
             if site is None:
-                site = self._others[folder] = Site(Workspace(folder, read_roots=self.home.workspace.read_roots))
+                site = self._others[folder] = Site(self.home.workspace.beside(folder))
             self._others.move_to_end(folder)
             site.users += 1
             idle = [one for one in self._others.values() if not one.users]

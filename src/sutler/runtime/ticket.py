@@ -16,9 +16,10 @@ from ..errors import ToolCallError
 from ..inventory import Row
 from ..spec import Decision, Repair, ToolCall, ToolSpec
 from ..store import StepRecord
+from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
 from ..workspace.worker import Stopper
-from .frames import Flight, Frame, RunState
+from .frames import Frame, RunState
 from .sites import Site
 from .tools import Tool
 

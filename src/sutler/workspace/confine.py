@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 _PR_SET_NO_NEW_PRIVS = 38
@@ -27,6 +28,14 @@ _WRITES = _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MA
 _FILE_ONLY = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/proc", "/sys", "/dev", "/run", "/nix")
+# What programs need to start and to speak of users and times; no other file of the machine.
+_PROGRAMS = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix",
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone",
+    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/mime.types", "/etc/locale.alias",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/sys/devices/system/cpu",
+    "/dev/random", "/dev/urandom",
+)  # fmt: skip
 _SINKS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 
 
@@ -52,10 +61,14 @@ class WorkerLimits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
     """Where a confined worker may write, and read: `read` None leaves reading free, else it is these folders, the
-    write roots, and what the system and Python need."""
+    write roots, and what the system and Python need.
+
+    system: "all" for a worker that runs Python libraries; "programs" for no more than programs need to start.
+    """
 
     write: tuple[Path, ...]
     read: tuple[Path, ...] | None = None
+    system: Literal["all", "programs"] = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +150,7 @@ def restrict(roots: Roots) -> None:
         if roots.read is not None:
             for path in roots.read:
                 _allow(ruleset, path, _READS)
-            for path in _needed():
+            for path in _needed() if roots.system == "all" else map(Path, _PROGRAMS):
                 _allow(ruleset, path, _READS, optional=True)
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         _syscall(_RESTRICT_SELF, ruleset, 0)

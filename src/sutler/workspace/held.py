@@ -1,20 +1,18 @@
 """Secrets that a person typed for this session: named by a handle, in this process's memory and nowhere else (LCP-13).
 
 A tool that asks for a secret gives the model the handle; a tool that needs the value looks it up by that. They belong
-to the workspace of the call, so to one runtime, and go with it.
+to one runtime and go with it.
 """
 
 from __future__ import annotations
 
 import re
-from weakref import WeakKeyDictionary
 
-from .root import Workspace, current
+from .root import current
 
 PREFIX = "secret:"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
-_of_workspace: WeakKeyDictionary[Workspace, dict[str, str]] = WeakKeyDictionary()
 _without: dict[str, str] = {}  # for hosts whose calls have no workspace
 
 
@@ -43,4 +41,4 @@ def reveal(handle: str) -> str:
 
 def _held() -> dict[str, str]:
     workspace = current.get()
-    return _without if workspace is None else _of_workspace.setdefault(workspace, {})
+    return _without if workspace is None else workspace.secrets

@@ -28,6 +28,7 @@ class Workspace:
         self.root = _folder(root)
         self.read_roots: tuple[Path, ...] = tuple(_folder(one) for one in read_roots)
         self.keep = False
+        self.secrets: dict[str, str] = {}  # what the person typed for this session, by name; see held.py
         self._fresh = False
 
     @classmethod
@@ -36,6 +37,12 @@ class Workspace:
         workspace = cls(tempfile.mkdtemp(prefix="sutler-"), read_roots=read_roots)
         workspace._fresh = True
         workspace.keep = keep
+        return workspace
+
+    def beside(self, root: str | os.PathLike[str]) -> Workspace:
+        """Another folder of the same session: the same read roots and held secrets."""
+        workspace = Workspace(root, read_roots=self.read_roots)
+        workspace.secrets = self.secrets
         return workspace
 
     def resolve(self, name: str | os.PathLike[str], *, write: bool = False) -> Path:

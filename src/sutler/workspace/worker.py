@@ -30,6 +30,12 @@ BASIC_ENV = (
 _SHOWN = 2_000
 
 
+def basic_environment(names: Sequence[str] = ()) -> dict[str, str]:
+    """The variables of this process that BASIC_ENV or `names` let through; `*` in a name stands for any characters."""
+    allowed = (*BASIC_ENV, *names)
+    return {key: value for key, value in os.environ.items() if any(fnmatchcase(key, one) for one in allowed)}
+
+
 class Failed(TypedDict):
     """What the entry raised: its class's bare name, its text, its traceback in the child."""
 
@@ -105,7 +111,7 @@ class Worker:
         self.confine = confine
         self.starts = 0  # how many child processes there have been
         self._payload = dict(payload)
-        self._env = None if env is None else (*BASIC_ENV, *env)
+        self._env = None if env is None else tuple(env)
         self._turn = threading.Lock()
         self._process: Process | None = None
         self._lost: tuple[str, ...] = ()  # told with the next reply
@@ -281,10 +287,7 @@ class Worker:
             raise ToolUnavailable(f"{self.name}: its worker process is confined to folders that do not hold {cwd}")
 
     def _environment(self) -> dict[str, str]:
-        allowed = self._env
-        if allowed is None:
-            return dict(os.environ)
-        return {key: value for key, value in os.environ.items() if any(fnmatchcase(key, one) for one in allowed)}
+        return dict(os.environ) if self._env is None else basic_environment(self._env)
 
     def _exchange(
         self, process: Process, method: str, deadline: Deadline, on_request: OnRequest | None
