@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench corpora clean
+.PHONY: demo test lint bench corpora conformance references clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Sutler needs Python 3.11 or newer; this is %s. Set PYTHON=..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -31,6 +31,12 @@ bench: $(READY)
 
 corpora: $(READY)
 	$(BIN)/python -m bench.corpora
+
+conformance: $(READY)
+	$(BIN)/python -m bench.conformance
+
+references: $(READY)
+	$(BIN)/python -m bench.references
 
 clean:
 	rm -rf $(VENV)

