@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from ..errors import ConfigError
 from ..mcp import hidden
 from ..policy.masking import is_secret_name
 from ..servers import ERAS, HINTS, TRANSPORTS, OAuth, ServerSpec, ToolOverride
@@ -58,6 +59,28 @@ def mcp_servers(cx: Checker, path: KeyPath, value: Any) -> Any:
         )
     checked = [_server(cx, (*path, key), key, item) for key, item in cast(dict[str, Any], value).items()]
     return [server for server in checked if server is not WRONG]
+
+
+def servers_in_code(
+    given: Mapping[str, Any], *, folder: Path, env: Mapping[str, str]
+) -> tuple[tuple[ServerSpec, ...], frozenset[str]]:
+    """Servers given by id as a keyword, and the secrets among what they hold: checked as the tables of a file are.
+
+    Also takes tuples for arrays and Path for text. ConfigError names the server and the key.
+    """
+    cx = Checker("", {}, folder, env)
+    checked = mcp_servers(cx, ("mcp_servers",), _as_toml(given))
+    if cx.problems:
+        raise ConfigError(cx.problems)
+    return tuple(checked), frozenset(cx.secrets)
+
+
+def _as_toml(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _as_toml(item) for key, item in cast("Mapping[Any, Any]", value).items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_as_toml(item) for item in cast("list[Any]", value)]
+    return str(value) if isinstance(value, Path) else value
 
 
 def _server(cx: Checker, path: KeyPath, key: str, value: Any) -> Any:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from .. import calling
 from ..errors import ModelError
-from . import calling
 
 
 @dataclass(frozen=True, slots=True)

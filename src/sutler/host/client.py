@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
 
-from . import calling
+from .. import calling
 from .aio import Aio
 from .bindings import MODALITIES, in_use
 from .knowledge import Knowledge

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ..calling import seconds_left
 from ..errors import ModelError
 from .answers import table_of
-from .calling import seconds_left
 
 if TYPE_CHECKING:
     import httpx2

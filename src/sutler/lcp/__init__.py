@@ -9,14 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..sources.aliases import install_aliases, remove_aliases
     from .binding import LCPBinding
+    from .client import LollmsClient
+    from .mcp import MCPBinding
 
-__all__ = ["BindingName", "LCPBinding"]
+__all__ = ["BindingName", "LCPBinding", "LollmsClient", "MCPBinding", "install_aliases", "remove_aliases"]
 
 BindingName = "LCPBinding"
 
 _HOMES = {
-    "LCPBinding": "binding",
+    "LCPBinding": ".binding",
+    "LollmsClient": ".client",
+    "MCPBinding": ".mcp",
+    "install_aliases": "..sources.aliases",
+    "remove_aliases": "..sources.aliases",
 }
 
 
@@ -24,7 +31,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{home}", __name__), name)
+    return getattr(importlib.import_module(home, __name__), name)
 
 
 def __dir__() -> list[str]:

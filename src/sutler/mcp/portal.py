@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..errors import ClosedError
@@ -83,12 +84,13 @@ async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:
             answer.set_exception(error)
 
     def work() -> None:
+        value, failed = None, None
         try:
             value = context.run(fn)
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, None, error)
-        else:
-            loop.call_soon_threadsafe(settle, value, None)
+            failed = error
+        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+            loop.call_soon_threadsafe(settle, value, failed)
 
     threading.Thread(target=work, name="sutler-mcp-asks", daemon=True).start()
     value = await answer

@@ -67,6 +67,7 @@ class Core:
         self.awaits = host_loop is not None
         self.host_context: Mapping[str, Any] = {}
         self.closed = False
+        self.at_close: list[Callable[[], object]] = []  # what libraries opened that must not outlive this runtime
         self._pid = os.getpid()
         self._tools: dict[str, Tool] = {}
         self._narrowed: tuple[Inventory, Inventory] | None = None
@@ -168,8 +169,8 @@ class Core:
         match name:
             case "tool_context":
                 return ToolContext(
-                    client=self.client,
-                    discussion=self.options.discussion,
+                    client=self.host_object(ticket, "lollms_client_instance"),
+                    discussion=self.host_object(ticket, "discussion_instance"),
                     workspace=ticket.site.root,
                     emit_progress=partial(self.progress, ticket),
                     call_tool=self.call_tool_async if is_async else self.call_tool,
@@ -317,6 +318,8 @@ class Core:
                 self.watcher.close()
             self.runs.cancel_all()
             self.calls.close()
+            for end in self.at_close:
+                end()
             servers = self.servers.close() if self.servers is not None else ()
             left = [*servers, *self.workers.close(), *self.places.close(timeout), *self.sites.close(timeout)]
             self.recorder.close()

@@ -48,7 +48,8 @@ class Face(LibraryFace):
         False reads none. profile: a profile of the config, or one tool's name.
     limits: wall_seconds, compute_seconds, memory_mb, calls, call_seconds, output_bytes, depth; over the config's.
     policy: "strict", "safe", "full_access" or a Policy. strict_arguments: an unknown argument is always an error.
-    harness_resolver(name) -> callable | None: supplies virtual tools. host_tool_configs: by library stem.
+    harness_resolver(name) -> callable | None: supplies virtual tools. mcp_servers: {id: {...}} with the keys of
+        [mcp_servers.<id>], beside those of the config. host_tool_configs: by library stem.
     confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
         person. client, discussion: injected into tools that declare lollms_client_instance, discussion_instance.
     project: the folder whose standing approvals hold, kept in the state directory; None: none do.
@@ -78,6 +79,7 @@ class Face(LibraryFace):
         policy: Level | Policy | None = None,
         strict_arguments: bool = False,
         harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None,
+        mcp_servers: Mapping[str, Mapping[str, Any]] | None = None,
         host_tool_configs: Mapping[str, Mapping[str, Any]] | None = None,
         confirm_handler: Callable[..., Any] | None = None,
         user_interaction_handler: Callable[..., Any] | None = None,
@@ -107,6 +109,7 @@ class Face(LibraryFace):
             policy=policy,
             strict_arguments=strict_arguments,
             harness_resolver=harness_resolver,
+            mcp_servers=mcp_servers,
             host_tool_configs=host_tool_configs,
             confirm_handler=confirm_handler,
             user_interaction_handler=user_interaction_handler,

@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import calling
 from ..errors import LimitExceeded, ToolUnavailable
-from ..host import calling
 from ..inventory import Inventory
 from ..spec import TraceEntry
 from ..store import StepRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -40,6 +40,7 @@ class Options:
     policy: Level | Policy | None = None
     strict_arguments: bool = False
     harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None
+    mcp_servers: Mapping[str, Mapping[str, Any]] | None = None
     host_tool_configs: Mapping[str, Mapping[str, Any]] | None = None
     confirm_handler: Callable[..., Any] | None = None
     user_interaction_handler: Callable[..., Any] | None = None
@@ -74,6 +75,10 @@ def settle(options: Options) -> Settings:
     for stem, values in (options.host_tool_configs or {}).items():
         host_configs[stem] = {**host_configs.get(stem, {}), **values}
     problems: list[Problem] = []
+    try:
+        config = _with_servers(config, options.mcp_servers)
+    except ConfigError as error:
+        problems += error.problems
     limits = config.limits
     for values in (profile.limits if profile is not None else None, options.limits):
         try:
@@ -121,6 +126,17 @@ def _config(given: PathLike | Config | Literal[False] | None) -> Config:
         return given
     path = Path(given) if given is not None else None
     return load(path, start=Path.cwd(), user_file=user_config_file())
+
+
+def _with_servers(config: Config, given: Mapping[str, Mapping[str, Any]] | None) -> Config:
+    """The servers given as a keyword beside those of the config, in place of those of the same id."""
+    if not given:
+        return config
+    from ..config.servers import servers_in_code
+
+    servers, secrets = servers_in_code(given, folder=Path.cwd(), env=os.environ)
+    kept = [server for server in config.mcp_servers if server.id not in given]
+    return replace(config, mcp_servers=(*kept, *servers), secrets=config.secrets | secrets)
 
 
 def _profile(config: Config, name: str | None) -> Profile | None:

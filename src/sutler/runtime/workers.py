@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError, ToolUnavailable
+from ..sources.aliases import aliases_installed
 from ..sources.child import answer_for_object, answered, outgoing
 from ..workspace.worker import Reply, Stopper, Worker
 from .ticket import Ticket
@@ -105,7 +106,8 @@ class Workers:
         return held
 
     def _whole(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        return {**payload, "read_roots": [str(root) for root in self._core.workspace.read_roots]}
+        roots = [str(root) for root in self._core.workspace.read_roots]
+        return {**payload, "read_roots": roots, "aliases": aliases_installed()}
 
     def _configure(self, held: _Held, tool: Tool, ticket: Ticket) -> None:
         """Hands a config that changed since to the worker, before the call that is to see it."""

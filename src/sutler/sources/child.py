@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import calling
 from ..errors import ToolUnavailable
 from ..results import Read, read_value
+from .aliases import install_aliases
 from .loader import LibraryLoader
 from .modules import PrivateModules
 
@@ -33,9 +36,11 @@ _MARK = "$sutler_host"
 def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mapping[str, Any]], Any]:
     """Serve one library in this process.
 
-    payload: stem, directory, tools {name: [file, function]}, configs by stem, handlers (those the host has).
+    payload: stem, directory, tools {name: [file, function]}, configs by stem, handlers (those the host has), aliases
+    (whether the host has the names of lollms_client).
     The handle takes a tool's name and its arguments, marks included; `@configure` takes new configs and handlers.
     """
+    _as_in_the_host(payload)
     handlers = {name: _handler(name, host) for name in HANDLERS if name in payload["handlers"]}
     loader = LibraryLoader(
         stem=payload["stem"],
@@ -49,6 +54,7 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
         name: loader.runner(Path(file), function, where=file) for name, (file, function) in payload["tools"].items()
     }
     loop = _Loop()
+    calling.current.set(_Call(host))
 
     def handle(method: str, arguments: Mapping[str, Any]) -> Any:
         if method == "@configure":
@@ -69,6 +75,7 @@ def code_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mapping
     """Serve the tools of one text in this process. payload: prefix, text."""
     from .code import CodeToolSource
 
+    _as_in_the_host(payload)
     source = CodeToolSource()
     source.register(payload["prefix"], payload["text"])
     specs = {spec.name: spec for spec in source.discover()}
@@ -80,6 +87,11 @@ def code_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mapping
         return answer(loop.run(value) if inspect.isawaitable(value) else value)
 
     return handle
+
+
+def _as_in_the_host(payload: Mapping[str, Any]) -> None:
+    if payload.get("aliases"):
+        install_aliases()
 
 
 def answer(value: Any) -> dict[str, Any]:
@@ -252,6 +264,18 @@ def _handler(name: str, host: Host) -> Callable[..., Any]:
         return host.request(name, {"request": dict(request)})
 
     return ask
+
+
+class _Call:
+    """The present call, for what a library opens inside the worker: its person is the host's."""
+
+    def __init__(self, host: Host) -> None:
+        self.owner = self
+        self.at_close: list[Callable[[], object]] = []  # never called: everything here ends with the process
+        self.library_confirm = _handler("confirm_handler", host)
+
+    def remaining(self) -> float:
+        return math.inf  # the host ends the process when its time has passed
 
 
 class WorkerContext(Mapping[str, Any]):
