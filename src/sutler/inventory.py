@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 
-from .errors import ToolNotFound
+from .errors import ToolNotFound, ToolUnavailable
 from .schema.names import program_name, qualified_program_name
 from .schema.stubs import signature
 from .sources.base import Duplicate, Quarantined, ToolSource
@@ -87,7 +87,8 @@ class Inventory:
     def find(self, name: str) -> Row:
         """The tool of a bare name, source::tool, program name, source__tool, or mcp__source__tool.
 
-        Raises ToolNotFound that names the closest, or, for a folded name that several tools have, all of them.
+        Raises ToolNotFound that names the closest, or, for a folded name that several tools have, all of them;
+        ToolUnavailable for one whose definition has changed and that is held.
         """
         row = self.tools.get(name) or self.qualified.get(name)
         return row or self.program.get(name) or self.qualified_program.get(name) or self._find_spelled(name)
@@ -108,7 +109,15 @@ class Inventory:
         if found:
             both = " or ".join(f"{row.spec.qualified} (in programs {row.program_name})" for row in found)
             raise ToolNotFound(f"{name!r} could be {both}; use one of these names")
+        self._check_held(plain)
         raise ToolNotFound(f"there is no tool {name!r}{self._known_trouble(name)}{self._closest(name)}")
+
+    def _check_held(self, name: str) -> None:
+        for item in self.quarantined:
+            if item.held and item.tool is not None:
+                spellings = (item.tool, f"{item.source}::{item.tool}", qualified_program_name(item.source, item.tool))
+                if name in (*spellings, program_name(item.tool), f"{item.source}__{item.tool}"):
+                    raise ToolUnavailable(str(item))
 
     # Further spellings, built at the first miss. Hosts write source__tool with the tool's own name.
 

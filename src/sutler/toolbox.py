@@ -49,10 +49,17 @@ class Toolbox:
     """Sources by precedence. Safe to use from several threads; an Inventory once given never changes.
 
     grade_overrides: {"source::tool": Grade}, as [grades] has them; they win over what a tool declares (GRD-01).
+    hold(spec): why a tool must not be offered as it is now, or None (POL-06).
     """
 
-    def __init__(self, *, grade_overrides: Mapping[str, Grade] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        grade_overrides: Mapping[str, Grade] | None = None,
+        hold: Callable[[ToolSpec], Quarantined | None] | None = None,
+    ) -> None:
         self._overrides = dict(grade_overrides or {})
+        self._hold = hold
         self._members: list[_Member] = []
         self._moving: list[_Member] = []  # those that are looked at for every inventory
         self._stale = True
@@ -155,6 +162,11 @@ class Toolbox:
                     member.answer = None
             self._stale = True
 
+    def reconsider(self) -> None:
+        """Have the next inventory built anew, of the same answers: what is held may be other than before."""
+        with self._lock:
+            self._built = None
+
     # ------------------------------------------------------------------ what it gives
 
     def inventory(self) -> Inventory:
@@ -172,7 +184,7 @@ class Toolbox:
                 member.answer = answer
             if self._built is not None and _same(self._built[0], answers):
                 return self._built[1]
-            inventory = _merge(members, answers, self._overrides)
+            inventory = _merge(members, answers, self._overrides, self._hold)
             self._built = (answers, inventory)
             self._tell(inventory)
             return inventory
@@ -328,8 +340,19 @@ def _state(source: ToolSource) -> tuple[bool, str, object]:
     return available, reason, getattr(source, "version", None)
 
 
-def _merge(members: Sequence[_Member], answers: Sequence[_Answer], overrides: Mapping[str, Grade]) -> Inventory:
+def _merge(
+    members: Sequence[_Member],
+    answers: Sequence[_Answer],
+    overrides: Mapping[str, Grade],
+    hold: Callable[[ToolSpec], Quarantined | None] | None,
+) -> Inventory:
     pairs = [(member.source, spec) for member, answer in zip(members, answers, strict=True) for spec in answer.specs]
+    known = {spec.qualified for _, spec in pairs} if overrides else set[str]()
+    held: list[Quarantined] = []
+    if hold is not None:
+        judged = [(pair, hold(pair[1])) for pair in pairs]
+        pairs = [pair for pair, item in judged if item is None]
+        held = [item for _, item in judged if item is not None]
     best: dict[str, ToolSpec] = {}
     for _, spec in pairs:
         holder = best.setdefault(spec.name, spec)
@@ -354,12 +377,12 @@ def _merge(members: Sequence[_Member], answers: Sequence[_Answer], overrides: Ma
         tools=winners,
         shadowed=tuple(Shadowed(row, winners[row.spec.name], _why(row.spec, best[row.spec.name])) for row in losers),
         duplicates=tuple(item for answer in answers for item in answer.duplicates),
-        quarantined=tuple(item for answer in answers for item in answer.quarantined),
+        quarantined=(*(item for answer in answers for item in answer.quarantined), *held),
         unavailable=tuple(item for answer in answers for item in answer.unavailable),
         notes=(
             *(note for answer in answers for note in answer.notes),
             *_masking(winners.values()),
-            *_idle(overrides, {spec.qualified for _, spec in pairs} if overrides else set()),
+            *_idle(overrides, known),
         ),
     )
 

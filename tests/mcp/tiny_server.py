@@ -1,4 +1,4 @@
-"""A stand-in MCP server in plain JSON lines: lists the tools of a file and gives the answers of another.
+"""A stand-in MCP server in plain JSON lines: lists the tools that a file holds then and gives the answers of another.
 
 python tiny_server.py TOOLS.json [ANSWERS.json]; a tool without an answer says what it was called with.
 """
@@ -9,8 +9,6 @@ import sys
 
 
 def main() -> None:
-    with open(sys.argv[1], encoding="utf-8") as file:
-        tools = json.load(file)
     answers = {}
     if len(sys.argv) > 2:
         with open(sys.argv[2], encoding="utf-8") as file:
@@ -28,6 +26,8 @@ def main() -> None:
                 "serverInfo": {"name": "tiny", "version": "1"},
             }
         elif method == "tools/list":
+            with open(sys.argv[1], encoding="utf-8") as file:
+                tools = json.load(file)
             start = int(params.get("cursor") or 0)
             reply["result"] = {"tools": tools[start : start + 50]}
             if start + 50 < len(tools):

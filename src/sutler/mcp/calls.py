@@ -29,6 +29,7 @@ async def call(
     seconds: float | None = None,
     progress: Callable[..., Any] | None = None,
     ask: Callable[[dict[str, Any]], Any] | None = None,
+    vet: Callable[[Any], Awaitable[None]] | None = None,
 ) -> RemoteResult:
     """See ServerManager.call. choose(task): which of the server's sessions is the one for this call."""
     task, spec = own, own.spec
@@ -49,6 +50,9 @@ async def call(
                 doing = "the server is not ready" + (f" ({task.reason})" if task.reason else "")
                 task = await choose(own)
                 session = await task.session()
+                if vet is not None:
+                    await own.known.read()
+                    await vet((own if own.live else task).known.definition(tool))
                 doing = f"all {spec.concurrency} places of the server were taken"
                 async with own.slots:
                     doing = "no answer"

@@ -11,6 +11,7 @@ from ..errors import SchemaError
 from ..servers import RemoteTool, ServerSpec, ToolOverride
 from ..spec import Origin, ToolAnnotations, ToolSpec
 from .grades import grade_from_hints, why
+from .hidden import masked
 
 _HINTS = {
     "read_only": "readOnlyHint",
@@ -19,6 +20,7 @@ _HINTS = {
     "open_world": "openWorldHint",
 }
 _NO_OVERRIDE = ToolOverride()
+_ACTED_ON = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 def to_spec(tool: RemoteTool, server: ServerSpec, origin: Origin, fingerprint: str) -> ToolSpec:
@@ -36,6 +38,7 @@ def to_spec(tool: RemoteTool, server: ServerSpec, origin: Origin, fingerprint: s
     annotations = _annotations(definition, notes)
     grade, grade_from = grade_from_hints(annotations, server.assume)
     meta: dict[str, Any] = {"server": fingerprint, "provenance": server.provenance, "tool": name}
+    meta["place"] = place_of(server)
     meta["definition"] = definition  # for a face that passes on what it says beside (title, icons, _meta)
     if override.grade is not None:
         grade, grade_from = override.grade, "override"
@@ -59,6 +62,14 @@ def to_spec(tool: RemoteTool, server: ServerSpec, origin: Origin, fingerprint: s
     )
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two entries of a list say the same of a tool, as far as anybody acts on it."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return one == other
+    first, second = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+    return all(first.get(key) == second.get(key) for key in _ACTED_ON)
+
+
 def name_problem(tool: RemoteTool) -> str:
     """Why an entry cannot be named, or ""."""
     definition: object = tool.definition
@@ -77,12 +88,19 @@ def name_problem(tool: RemoteTool) -> str:
 
 def fingerprint(server: ServerSpec) -> str:
     """What an approval of this server's tools is bound to: its command and arguments, or its address; no secret."""
-    place = [server.command, *server.args] if server.transport == "stdio" else [server.url]
-    for secret in sorted(server.secrets, key=len, reverse=True):
-        # a token that is renewed makes no other server of it
-        place = [part.replace(secret, "***") for part in place]
-    text = json.dumps([server.transport, *place], ensure_ascii=False)
+    text = json.dumps([server.transport, *_place(server)], ensure_ascii=False)
     return f"{server.transport} {hashlib.blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+
+
+def place_of(server: ServerSpec) -> str:
+    """Its command and arguments, or its address, for people; no secret."""
+    return " ".join(_place(server))
+
+
+def _place(server: ServerSpec) -> list[str]:
+    place = [server.command, *server.args] if server.transport == "stdio" else [server.url]
+    # a token that is renewed makes no other server of it
+    return [masked(part, server.secrets) for part in place]
 
 
 def _description(definition: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..servers import RemoteTool, ServerSpec
 from .cache import ServerCache
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 SETTLE = 0.2  # seconds in which further notices of changed tools are one
+LATE = 2.0  # seconds that a call waits for what changed
 _CHANGES_KEPT = 20
 
 
@@ -43,6 +44,7 @@ class Known:
         self._saving: set[asyncio.Task[None]] = set()
         self._relisting: asyncio.Task[None] | None = None
         self._stale = False
+        self._by_name: tuple[tuple[RemoteTool, ...], dict[str, Any]] = ((), {})
 
     def remember(self) -> None:
         """Take what is on disk from before."""
@@ -76,6 +78,18 @@ class Known:
         """Wait until all of it is on disk, but no longer than this."""
         if self._saving:
             await asyncio.wait(self._saving, timeout=seconds)
+
+    def definition(self, tool: str) -> Any:
+        """Its entry of the list, None when there is none."""
+        if self._by_name[0] is not self.tools:
+            self._by_name = (self.tools, {one.name: one.definition for one in reversed(self.tools)})
+        return self._by_name[1].get(tool)
+
+    async def read(self) -> None:
+        """Wait until a change that the server has told of is read; not for one that tells all the time."""
+        task = self._relisting
+        if task is not None and not task.done():
+            await asyncio.wait([task], timeout=LATE)
 
     def changed(self, session: Session | None, told: Callable[[bool], None]) -> None:
         """The server says that its tools changed. A storm of that is one new listing, and one more after it.

@@ -9,7 +9,7 @@ import asyncio
 import importlib.util
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,7 @@ class ServerManager:
         timeout: float | None = None,  # noqa: ASYNC109 - it covers more than one wait, and stands still while a person is asked
         progress: Callable[[float, float | None, str | None], Any] | None = None,
         ask: Ask | None = None,
+        vet: Callable[[Any], Awaitable[None]] | None = None,
     ) -> RemoteResult:
         """Call a tool by the server's own name for it; what it answered, a failure of the tool included.
 
@@ -181,6 +182,7 @@ class ServerManager:
             seconds=timeout,
             progress=progress,
             ask=ask,
+            vet=vet,
         )
 
     async def client(self, server: str) -> Any:

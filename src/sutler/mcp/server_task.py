@@ -78,6 +78,11 @@ class ServerTask:
         return self.known.tools
 
     @property
+    def live(self) -> bool:
+        """Whether what it lists came from the server itself in this session or one before, and not from the disk."""
+        return self._connections > 0
+
+    @property
     def era(self) -> str:
         return self.known.era
 

@@ -47,6 +47,7 @@ class Manager(Protocol):
         timeout: float | None,  # noqa: ASYNC109 - the manager must tell the server when it gives up
         progress: Any = None,
         ask: Any = None,
+        vet: Any = None,
     ) -> RemoteResult: ...
 
 
@@ -156,9 +157,11 @@ class RemoteCall:
     async def __call__(self, /, **arguments: Any) -> Answer:
         return await self.run(arguments)
 
-    async def run(self, arguments: Mapping[str, Any], *, progress: Any = None, ask: Any = None) -> Answer:
+    async def run(
+        self, arguments: Mapping[str, Any], *, progress: Any = None, ask: Any = None, vet: Any = None
+    ) -> Answer:
         result = await self._manager.call(
-            self._server, self._tool, arguments, timeout=self._timeout, progress=progress, ask=ask
+            self._server, self._tool, arguments, timeout=self._timeout, progress=progress, ask=ask, vet=vet
         )
         return to_value(result, self._output)
 

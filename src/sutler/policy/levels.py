@@ -22,6 +22,8 @@ from ..spec import Decision, Grade, ToolCall, ToolSpec
 
 Level = Literal["strict", "safe", "full_access"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+Pin = Literal["remote", "all", "none"]
+PINS: tuple[Pin, ...] = get_args(Pin)
 
 _DEFAULTS = "default"
 _HOST_CONFIG_BELOW = 5.0  # precedence of own MCP servers; host configs rank strictly below
@@ -32,11 +34,13 @@ class Policy:
     """What may run unasked. `level` holds for every source, `sources` for single ones by source id.
 
     network: lets the shipped network tools run without asking at level safe.
+    pin: whose definitions are held when they change: what is not the person's own code (remote), all, none (POL-06).
     """
 
     level: Level = "safe"
     sources: Mapping[str, Level] = field(default_factory=lambda: dict[str, Level]())
     network: bool = False
+    pin: Pin = "remote"
 
     def __post_init__(self) -> None:
         for level in (self.level, *self.sources.values()):

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import StoreError
 from ..state import locked, private_dir, state_dir, write_private
+from .differences import unified
 
 
 class TrustStore:
@@ -55,19 +56,10 @@ class TrustStore:
 
         Characters that could hide or reorder text on a terminal are shown as escapes.
         """
-        import difflib
-
         record = self._record(path)
-        before = "" if record is None else str(record["text"])
-        # Lines end at "\n" alone: any other character that some programs break lines at must stay visible in its line.
-        lines = difflib.unified_diff(
-            _lines(before),
-            _lines(text),
-            "nothing trusted yet" if record is None else f"{path} as trusted on {record['at']}",
-            str(path),
-            lineterm="",
-        )
-        return "\n".join(map(_visible, lines))
+        if record is None:
+            return unified("", text, "nothing trusted yet", str(path))
+        return unified(str(record["text"]), text, f"{path} as trusted on {record['at']}", str(path))
 
     def _file(self, path: Path) -> Path:
         name = str(_real(path)).encode("utf-8", "surrogateescape")
@@ -91,13 +83,3 @@ def _real(path: Path) -> Path:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
-
-
-def _lines(text: str) -> list[str]:
-    return text.removesuffix("\n").split("\n") if text else []
-
-
-def _visible(line: str) -> str:
-    return "".join(
-        char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii") for char in line
-    )

@@ -35,6 +35,7 @@ from .interacting import Interactions
 from .libraries import Libraries
 from .mounting import Mounting
 from .options import Options, Settings, settle
+from .pins import Pins
 from .pipeline import Pipeline
 from .places import Places
 from .profiles import narrowed
@@ -86,6 +87,7 @@ class Core:
         self.asking = Asking(self)
         self.interactions = Interactions(self, options.user_interaction_handler)
         self.recorder = Recorder(self)
+        self.pins = Pins(self)
         self.pipeline = Pipeline(self)
         self.places = Places(self, host_loop)
         self.workers = Workers(self)

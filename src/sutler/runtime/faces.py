@@ -300,6 +300,14 @@ class Runtime(AsyncLibraries, Face):
             text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask
         )
 
+    async def trust_tool(self, name: str) -> list[str]:
+        """Accepts the definitions that are held under a name (source::tool, a tool's or a source's), as they are now.
+
+        Returns how each differs from the one before. ToolNotFound when nothing is held under it (POL-06).
+        """
+        items = await asyncio.wrap_future(self.core.threads.submit(lambda: self.core.pins.accept(name)))
+        return [item.difference for item in items]
+
     async def resume(self, run_id: str, answer: PersonsAnswer | Answer = "allow", *, reason: str = "") -> RunResult:
         """Lets a run go on that waits for a person (on_ask="wait"): its call runs, or is denied, and then the rest.
 
@@ -379,6 +387,10 @@ class SyncRuntime(SyncLibraries, Face):
     ) -> RunResult:
         """As Runtime.run, blocking this thread."""
         return self.core.runs.run(text, params or {}, level=self._level(level), run_id=run_id, on_ask=on_ask)
+
+    def trust_tool(self, name: str) -> list[str]:
+        """As Runtime.trust_tool."""
+        return [item.difference for item in self.core.pins.accept(name)]
 
     def resume(self, run_id: str, answer: PersonsAnswer | Answer = "allow", *, reason: str = "") -> RunResult:
         """As Runtime.resume, blocking this thread."""

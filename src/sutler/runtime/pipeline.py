@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, words
+from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, ToolUnavailable, words
 from ..results import failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import ToolCall, ToolResult
@@ -33,6 +33,7 @@ from .frames import Frame, being_cancelled, current_frame
 from .ticket import Ticket
 
 if TYPE_CHECKING:
+    from ..inventory import Row
     from .core import Core
 
 Performed = tuple[tuple[ToolResult, Any] | None, ToolCallError | None]  # (result, what a program gets), or a failure
@@ -68,7 +69,7 @@ class Pipeline:
             run = ticket.run
             row = ticket.row
             if row is None:
-                row = (run.inventory if run is not None else core.inventory()).find(ticket.name)
+                row = self._found(ticket.name) if run is None else run.inventory.find(ticket.name)
             ticket.tool = tool = core.tool(row)
             binder = tool.binder
             if ticket.program:
@@ -96,6 +97,15 @@ class Pipeline:
         except ToolCallError as error:
             ticket.error = error
 
+    def _found(self, name: str) -> Row:
+        core = self._core
+        try:
+            return core.inventory().find(name)
+        except ToolUnavailable:  # it is held; somebody may just have said yes to it elsewhere
+            if not core.pins.look():
+                raise
+            return core.inventory().find(name)
+
     def begin(self, ticket: Ticket) -> None:
         """The clock of the call starts, and a call that may write is put on record before it runs."""
         core, tool = self._core, ticket.tool
@@ -104,6 +114,10 @@ class Pipeline:
         ticket.began = time.monotonic()
         self._tell(ticket, "call_started", {})
         try:
+            if (
+                tool.spec.origin.kind != "mcp"
+            ):  # a server's is looked at when there is a session: what it lists may be old
+                core.pins.use(tool.spec)
             core.recorder.started(ticket)
         except ToolCallError as error:
             ticket.error = error
@@ -140,7 +154,10 @@ class Pipeline:
                 hears = self._core.on_event is not None  # unheard, a server need not tell
                 heard = partial(self._core.progress_of_server, ticket) if hears else None
                 value = await remote.run(
-                    arguments, progress=heard, ask=_in_context(partial(ask_person, self._core, ticket))
+                    arguments,
+                    progress=heard,
+                    ask=_in_context(partial(ask_person, self._core, ticket)),
+                    vet=partial(self._core.pins.vet, tool.spec),
                 )
             else:
                 self._core.places.enter(ticket)

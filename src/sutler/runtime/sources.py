@@ -18,7 +18,7 @@ def build_toolbox(core: Core) -> Toolbox:
     """Precedence is each source's own; the order only says who keeps an id that two want, so folders come late."""
     options, settings = core.options, core.settings
     config = settings.config
-    toolbox = Toolbox(grade_overrides=config.grades)
+    toolbox = Toolbox(grade_overrides=config.grades, hold=core.pins.hold)
     if settings.default_tools:
         toolbox.add_source(default_source())
     if config.tools:

@@ -63,12 +63,17 @@ class ToolSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
-    """Something that was found and cannot be used: a whole source (tool is None) or one tool of it."""
+    """Something that was found and cannot be used: a whole source (tool is None) or one tool of it.
+
+    held: its definition has changed since it was pinned, or nothing can say whether; then difference shows how.
+    """
 
     source: str
     tool: str | None = None
     reason: str
     where: str = ""
+    held: bool = False
+    difference: str = ""
 
     def __str__(self) -> str:
         name = self.source if self.tool is None else f"{self.source}::{self.tool}"

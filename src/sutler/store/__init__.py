@@ -5,6 +5,7 @@ from __future__ import annotations
 from .audit import AuditFilter, AuditRecord
 from .keeping import Keep
 from .memory import MemoryStore
+from .pins import PinRecord
 from .records import Masks, RunRecord, StepRecord, Store, StoredStatus
 from .sqlite import SqliteStore, default_path
 from .verify import AuditCheck
@@ -16,6 +17,7 @@ __all__ = [
     "Keep",
     "Masks",
     "MemoryStore",
+    "PinRecord",
     "RunRecord",
     "SqliteStore",
     "StepRecord",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from typing import Any, cast
 
 from .audit import AuditFilter, AuditRecord, line_of_step, lines_of_run
+from .pins import PinRecord
 from .records import Masks, RunRecord, StepRecord, StoredStatus, masked_run, masked_step
 
 _KEPT = "kept"
@@ -40,6 +41,7 @@ class MemoryStore:
         self._runs: OrderedDict[str, RunRecord] = OrderedDict()  # a dict is slow to give up its oldest
         self._events: deque[tuple[float, str, Mapping[str, Any]]] = deque(maxlen=events)
         self._gone: Counter[str | None] = Counter()
+        self._pins: dict[tuple[str, str], PinRecord] = {}
 
     @property
     def trouble(self) -> str | None:
@@ -118,6 +120,18 @@ class MemoryStore:
             lines.extend(lines_of_run(masked_run(run, self._masks)))
         found = sorted(filter(which.takes, lines), key=lambda line: line.at, reverse=True)
         return found[:limit]
+
+    def pin(self, pins: Sequence[PinRecord]) -> None:
+        with self._lock:
+            for pin in pins:
+                if pin.accepted:
+                    self._pins[pin.source, pin.tool] = pin
+                else:
+                    self._pins.setdefault((pin.source, pin.tool), pin)
+
+    def pins(self) -> list[PinRecord]:
+        with self._lock:
+            return list(self._pins.values())
 
     def close(self) -> None:
         """Nothing waits."""

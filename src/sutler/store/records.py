@@ -11,6 +11,7 @@ from ..spec import Decision, FailureKind, Grade, Repair, RunError, RunStatus
 
 if TYPE_CHECKING:
     from .audit import AuditFilter, AuditRecord
+    from .pins import PinRecord
 
 StoredStatus = RunStatus | Literal["running"]
 
@@ -121,6 +122,12 @@ class Store(Protocol):
     def audit(self, which: AuditFilter, limit: int = 100) -> list[AuditRecord]:
         """Lines of the audit log, newest first: of calls, runs and events."""
         ...
+
+    def pin(self, pins: Sequence[PinRecord]) -> None:
+        """Keep these definitions: one that is not accepted only where none is kept. On the disk when this returns."""
+        ...
+
+    def pins(self) -> list[PinRecord]: ...
 
     def close(self) -> None:
         """Write whatever waits. StoreError says how much could not be written. Closing twice is fine."""

@@ -13,7 +13,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ from ..state import state_dir
 from . import rows
 from .audit import AuditFilter, AuditRecord, Chain, event_line, read_lines
 from .keeping import Keep, is_due, let_go
+from .pins import PinRecord, pin_row, read_pins
 from .records import Masks, RunRecord, StepRecord, StoredStatus
 from .sqlite_file import explain, open_file
 from .verify import AuditCheck, verify
@@ -139,6 +140,18 @@ class SqliteStore:
     def audit(self, which: AuditFilter, limit: int = 100, *, number: int | None = None) -> list[AuditRecord]:
         """number: the line of that number alone."""
         return self._ask(lambda connection: read_lines(connection, which, limit, number), [])
+
+    def pin(self, pins: Sequence[PinRecord]) -> None:
+        self._here()
+        self._commit(tuple(pin_row(pin) for pin in pins), durable=True)
+
+    def pins(self) -> list[PinRecord]:
+        try:
+            return self._ask(read_pins, [])
+        except ValueError as error:
+            raise StoreError(
+                f"{self.path}: a pinned definition in it is damaged (move the file away): {error}"
+            ) from error
 
     def verify_audit(self, head: str | None = None) -> AuditCheck:
         """Whether the audit log, and what it is of, is as it was written."""
