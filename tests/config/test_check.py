@@ -424,3 +424,11 @@ def test_limits_are_overridden_by_name_and_unknown_names_are_reported_together()
 
 def test_tightened_limits_are_never_higher() -> None:
     assert Limits(calls=10).tighten({"calls": 5, "wall_seconds": 1_000}) == Limits(calls=5)
+
+
+def test_the_store_keeps_what_the_file_says() -> None:
+    held = load_text("[store]\nkeep_days = 7\naudit_days = 0.5", Path("sutler.toml")).store
+    assert (held.keep_days, held.keep_runs, held.audit_days) == (7.0, 10_000, 0.5)
+    for wrong in ("keep_days = 0", "keep_days = true", "keep_runs = 1.5", "keep_runs = 0", "audit_days = 1e9"):
+        with pytest.raises(ConfigError, match=wrong.partition(" ")[0]):
+            load_text(f"[store]\n{wrong}", Path("sutler.toml"))

@@ -118,6 +118,22 @@ def test_an_untrusted_file_may_tighten(project: Path, env: dict[str, str]) -> No
     assert config.withheld == ()
 
 
+@pytest.mark.requirement("TRU-01", "POL-06")
+@pytest.mark.parametrize(
+    ("users", "projects", "inforce"),
+    [("remote", "none", "remote"), ("remote", "all", "all"), ("all", "remote", "all"), ("none", "remote", "remote")],
+)
+def test_an_untrusted_file_can_have_more_pinned_and_nothing_forgotten(
+    project: Path, tmp_path: Path, env: dict[str, str], users: str, projects: str, inforce: str
+) -> None:
+    user = tmp_path / "user.toml"
+    user.write_text(f'[policy]\npin = "{users}"\n[store]\nkeep_days = 50')
+    write(project, f'[policy]\npin = "{projects}"\n[store]\nkeep_days = 0.01\naudit_days = 0.01')
+    config = load(None, start=project, user_file=user, env=env)
+    assert (config.policy.pin, config.store.keep_days, config.store.audit_days) == (inforce, 50.0, 365)
+    assert sum("store." in one for one in config.withheld) == 2
+
+
 @pytest.mark.requirement("TRU-01")
 def test_an_untrusted_file_cannot_loosen_what_the_user_set(project: Path, tmp_path: Path, env: dict[str, str]) -> None:
     user = tmp_path / "config.toml"

@@ -181,7 +181,7 @@ def test_two_stores_and_many_threads_make_one_unbroken_chain(path: Path) -> None
 
 def test_what_is_too_old_goes_and_the_log_says_so(path: Path) -> None:
     old = time.time() - 100 * DAY
-    with closing(SqliteStore(path, keep=Keep(days=1_000, audit_days=1_000))) as store:
+    with closing(SqliteStore(path, keep=Keep(keep_days=1_000, audit_days=1_000))) as store:
         run(store, "old", started=old)
         call(store, run_id="old", at=old)
         call(store, at=old)
@@ -211,7 +211,7 @@ def test_what_is_too_old_goes_and_the_log_says_so(path: Path) -> None:
 
 
 def test_only_so_many_runs_stay(path: Path) -> None:
-    with closing(SqliteStore(path, keep=Keep(runs=3))) as store:
+    with closing(SqliteStore(path, keep=Keep(keep_runs=3))) as store:
         for number in range(6):
             run(store, f"r{number}", started=time.time() - 60 + number)
     with closing(SqliteStore(path)) as store:

@@ -12,6 +12,8 @@ from ..errors import Problem
 from .locate import KeyPath, dotted
 
 WRONG: Any = object()
+_CENTURY = 36_525
+_MOST = 1_000_000_000
 """What a check gives when it has reported a problem."""
 
 
@@ -137,6 +139,20 @@ def choice(*words: str) -> Check:
         return cx.wrong(path, f"must be one of {', '.join(map(repr, words))}, not {shown}", hint)
 
     return check
+
+
+def days(cx: Checker, path: KeyPath, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return cx.wrong(path, f"must be a number of days, not {kind_of(value)}")
+    if not (math.isfinite(value) and 0 < value <= _CENTURY):
+        return cx.wrong(path, f"must be more than 0 days and at most {_CENTURY:,}, a hundred years, not {value}")
+    return float(value)
+
+
+def count(cx: Checker, path: KeyPath, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
+        return cx.wrong(path, f"must be a whole number from 1 to {_MOST:,}, not {value!r}")
+    return value
 
 
 def seconds(cx: Checker, path: KeyPath, value: Any) -> Any:

@@ -10,13 +10,29 @@ from typing import Any, cast
 from ..closest import closest
 from ..limits import LIMIT_NAMES, Limits, limit_problem
 from ..sources.shipped import shipped_stems
-from .check import WRONG, Check, Checker, array, array_of, boolean, choice, folder, kind_of, name, string, table
+from ..store.keeping import Keep
+from .check import (
+    WRONG,
+    Check,
+    Checker,
+    array,
+    array_of,
+    boolean,
+    choice,
+    count,
+    days,
+    folder,
+    kind_of,
+    name,
+    string,
+    table,
+)
 from .filled import put_in
 from .locate import KeyPath, dotted
 from .models import models
 from .servers import mcp_servers
 from .tools import grade, tool_tables, virtual_tables
-from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
+from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, PINS, Config, PolicyTable, Profile, WorkspaceTable
 
 
 def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
@@ -25,12 +41,10 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
         if key not in TOP:
             _unknown_top(cx, key, raw[key])
     found = table(cx, (), {key: raw[key] for key in raw if key in TOP}, TOP)
-    workspace: dict[str, Any] = found.get("workspace", {})
-    limits: dict[str, Any] = found.get("limits", {})
-    policy: dict[str, Any] = found.get("policy", {})
-    libraries: dict[str, Any] = found.get("libraries", {})
-    mcp: dict[str, Any] = found.get("mcp", {})
-    sections = {"workspace": workspace, "limits": limits, "policy": policy, "libraries": libraries, "mcp": mcp}
+    sections: dict[str, dict[str, Any]] = {
+        name: found.get(name, {}) for name in ("workspace", "limits", "policy", "libraries", "mcp", "store")
+    }
+    workspace, limits, policy, libraries, mcp, store = sections.values()
     return Config(
         file=Path(cx.file),
         folder=cx.folder,
@@ -45,6 +59,7 @@ def check_file(cx: Checker, raw: dict[str, Any]) -> Config:
         grades=found.get("grades", {}),
         policy=PolicyTable(**policy),
         limits=Limits().override(limits),
+        store=Keep(**store),
         profiles=found.get("profiles", {}),
         models=found.get("models", {}),
         default_tools=found.get("default_tools", True),
@@ -169,6 +184,7 @@ _PROFILE: Mapping[str, Check] = {
     "description": string,
 }
 _LIMITS: Mapping[str, Check] = dict.fromkeys(LIMIT_NAMES, _limit)
+_STORE: Mapping[str, Check] = {"keep_days": days, "keep_runs": count, "audit_days": days}
 TOP: Mapping[str, Check] = {
     "default_tools": boolean,
     "workspace": _section("[workspace]", {"root": folder, "read": array_of(folder)}),
@@ -179,8 +195,9 @@ TOP: Mapping[str, Check] = {
     "mcp_servers": mcp_servers,
     "mcp": _section("[mcp]", {"host_configs": array_of(folder)}),
     "grades": _grades,
-    "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean}),
+    "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean, "pin": choice(*PINS)}),
     "limits": _section("[limits]", _LIMITS),
+    "store": _section("[store]", _STORE),
     "profiles": _profiles,
     "models": models,
 }

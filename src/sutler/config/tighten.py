@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from ..limits import LIMIT_NAMES, Limits
 from ..servers import ServerSpec
+from ..store.keeping import Keep
 from .locate import KeyPath, dotted
-from .values import AUTONOMY_LEVELS, Config, PolicyTable, Profile, WorkspaceTable
+from .values import AUTONOMY_LEVELS, PINS, Config, PolicyTable, Profile, WorkspaceTable
 
 
 def data_only(config: Config) -> Config:
@@ -24,6 +25,9 @@ def data_only(config: Config) -> Config:
         kept.add("policy.level")
     if "policy.allow_network" in config.given and not config.policy.allow_network:
         kept.add("policy.allow_network")
+    pin = _tighter(config.policy.pin, PolicyTable().pin)
+    if "policy.pin" in config.given and pin == config.policy.pin:
+        kept.add("policy.pin")
     if not config.default_tools:
         kept.add("default_tools")
     return Config(
@@ -31,7 +35,7 @@ def data_only(config: Config) -> Config:
         folder=config.folder,
         trusted=False,
         withheld=_withheld(config, kept),
-        policy=PolicyTable(level=stricter),
+        policy=PolicyTable(level=stricter, pin=pin),
         limits=Limits().override(lower),
         default_tools=config.default_tools,
         given=config.given & kept,
@@ -52,7 +56,9 @@ def merge(user: Config, project: Config) -> Config:
     limits = {name: getattr(project.limits, name) for name in _written(project, "limits")}
     level = chosen("policy.level", user.policy.level, project.policy.level)
     default_tools = chosen("default_tools", user.default_tools, project.default_tools)
+    pin = chosen("policy.pin", user.policy.pin, project.policy.pin)
     if not project.trusted:
+        pin = _tighter(user.policy.pin, pin)
         level = _stricter(user.policy.level, level)
         default_tools = default_tools and user.default_tools
     denied = any("policy.allow_network" in one.given and not one.policy.allow_network for one in (user, project))
@@ -73,7 +79,9 @@ def merge(user: Config, project: Config) -> Config:
         policy=PolicyTable(
             level=level,
             allow_network=not denied and (user.policy.allow_network or project.policy.allow_network),
+            pin=pin,
         ),
+        store=Keep(**{key: chosen(f"store.{key}", *both) for key, both in _pairs(user.store, project.store).items()}),
         limits=user.limits.override(limits) if project.trusted else user.limits.tighten(limits),
         profiles=_profiles(user.profiles, project.profiles),
         models={**project.models, **{name: one for name, one in user.models.items() if name not in project.models}},
@@ -84,12 +92,20 @@ def merge(user: Config, project: Config) -> Config:
     )
 
 
+def _pairs(ours: Keep, theirs: Keep) -> dict[str, tuple[Any, Any]]:
+    return {one.name: (getattr(ours, one.name), getattr(theirs, one.name)) for one in fields(Keep)}
+
+
 def _written(config: Config, section: str) -> list[str]:
     return [name for name in LIMIT_NAMES if f"{section}.{name}" in config.given]
 
 
 def _stricter(one: Any, other: Any) -> Any:
     return min(one, other, key=AUTONOMY_LEVELS.index)
+
+
+def _tighter(one: Any, other: Any) -> Any:
+    return max(one, other, key=PINS.index)
 
 
 def _over(user: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,16 @@ from typing import Any, Literal
 from ..limits import Limits
 from ..servers import ServerSpec
 from ..spec import Grade
+from ..store.keeping import Keep
 from ..tables import ToolTable
 
 AutonomyLevel = Literal["strict", "safe", "full_access"]
+Pin = Literal["none", "remote", "all"]
 LanguageLevel = Literal["calls", "program", "full"]
 
 ModelKind = Literal["text", "image", "speech", "transcription", "embedding"]
 
+PINS: tuple[Pin, ...] = ("none", "remote", "all")
 AUTONOMY_LEVELS: tuple[AutonomyLevel, ...] = ("strict", "safe", "full_access")
 LANGUAGE_LEVELS: tuple[LanguageLevel, ...] = ("calls", "program", "full")
 MODEL_KINDS: tuple[ModelKind, ...] = ("text", "image", "speech", "transcription", "embedding")
@@ -32,10 +35,11 @@ class WorkspaceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTable:
-    """[policy]: the autonomy level, and whether the shipped network tools run without asking."""
+    """[policy]: the autonomy level, whether the shipped network tools run unasked, whose definitions are pinned."""
 
     level: AutonomyLevel = "safe"
     allow_network: bool = False
+    pin: Pin = "remote"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ class Config:
     shipped: the stems of Sutler's own tool libraries that are on, True for all.
     host_tool_configs: by library stem, variables put in. grades: by `source::tool`.
     mcp_servers: [mcp_servers.<id>], in file order. host_configs: files of other hosts to take servers from, absolute.
-    models: [models.<name>], in file order.
+    models: [models.<name>], in file order. store: how long the file of runs and the audit log keeps what it holds.
     given: dotted names of the single settings that were written, so that a default is told from a choice.
     where: `file:line` by dotted key. secrets: values to mask wherever they turn up.
     """
@@ -98,6 +102,7 @@ class Config:
     )
     mcp_servers: tuple[ServerSpec, ...] = ()
     host_configs: tuple[Path, ...] = ()
+    store: Keep = field(default_factory=Keep)
     grades: Mapping[str, Grade] = field(default_factory=lambda: dict[str, Grade]())
     policy: PolicyTable = field(default_factory=PolicyTable)
     limits: Limits = field(default_factory=Limits)

@@ -23,7 +23,6 @@ from ..spec import Decision, Grade, ToolCall, ToolSpec
 Level = Literal["strict", "safe", "full_access"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 Pin = Literal["remote", "all", "none"]
-PINS: tuple[Pin, ...] = get_args(Pin)
 
 _DEFAULTS = "default"
 _HOST_CONFIG_BELOW = 5.0  # precedence of own MCP servers; host configs rank strictly below

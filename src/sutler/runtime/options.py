@@ -159,7 +159,7 @@ def _policy(
         raise ConfigError(problems)
     if isinstance(given, Policy):
         return given
-    return Policy(level=level, network=config.policy.allow_network)
+    return Policy(level=level, network=config.policy.allow_network, pin=config.policy.pin)
 
 
 def level_problems(values: Mapping[str, Any], stem: str) -> list[Problem]:

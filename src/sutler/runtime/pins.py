@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, ToolNotFound, ToolUnavailable
 from ..inventory import Row
+from ..policy.levels import Pin
 from ..policy.pins import changed, definition_of, difference, digest_of
 from ..sources.base import Quarantined
 from ..spec import ToolSpec
@@ -35,6 +36,7 @@ class Pins:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._which: Pin = core.settings.policy.pin
         self._lock = threading.RLock()
         self._known: dict[Key, PinRecord] | None = None
         self._trouble = ""
@@ -44,8 +46,7 @@ class Pins:
         self._looked = 0.0
 
     def watches(self, spec: ToolSpec) -> bool:
-        pin = self._core.policy.pin
-        return (spec.origin.kind in _REMOTE or pin == "all") and pin != "none"
+        return spec.origin.kind in _REMOTE if self._which == "remote" else self._which == "all"
 
     # ------------------------------------------------------------------ at the inventory
 

@@ -14,7 +14,7 @@ from ..errors import ClosedError, StoreError, ToolUnavailable
 from ..policy.masking import Masker, Secrets
 from ..results import bounded
 from ..spec import Repair, RunResult, ToolResult, TraceEntry
-from ..store import MemoryStore, RunRecord, SqliteStore, StepRecord, Store
+from ..store import Keep, MemoryStore, RunRecord, SqliteStore, StepRecord, Store
 from .seal import Seal
 from .ticket import NO_DECISION, Ticket
 
@@ -33,7 +33,7 @@ class Recorder:
         self.masker = Masker(self.secrets)
         self.typed = Secrets()  # what the person typed when a tool asked for a secret: nobody outside a tool sees it
         self._outward = Masker(self.typed)
-        self.store = _open(core.options.store, self.masker)
+        self.store = _open(core.options.store, self.masker, core.settings.config.store)
         self.trouble: str | None = None
         self.blocks = not isinstance(self.store, MemoryStore)
 
@@ -236,9 +236,9 @@ class Recorder:
         self.store.close()
 
 
-def _open(given: Any, masker: Masker) -> Store:
+def _open(given: Any, masker: Masker, keep: Keep) -> Store:
     if given is None:
         return MemoryStore(masks=masker)
     if isinstance(given, str | os.PathLike):
-        return SqliteStore(Path(cast("str", given)), masks=masker)
+        return SqliteStore(Path(cast("str", given)), masks=masker, keep=keep)
     return given

@@ -19,10 +19,10 @@ _AT_ONCE = 1_000  # rows that one transaction lets go: nobody waits long for it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """days: of runs and calls. runs: how many at the most. audit_days: of lines of the audit log."""
+    """keep_days: of runs and calls. keep_runs: how many runs at the most. audit_days: of lines of the audit log."""
 
-    days: float = 90
-    runs: int = 10_000
+    keep_days: float = 90
+    keep_runs: int = 10_000
     audit_days: float = 365
 
 
@@ -37,12 +37,12 @@ def is_due(connection: sqlite3.Connection, keep: Keep, now: float | None = None)
             "SELECT at FROM audit ORDER BY id",
         )
     )
-    before = now - keep.days * DAY
+    before = now - keep.keep_days * DAY
     return (
         (run is not None and run[0] < before)
         or (step is not None and step[0] < before)
         or (line is not None and line[0] < now - keep.audit_days * DAY)
-        or connection.execute("SELECT 1 FROM runs LIMIT 1 OFFSET ?", (keep.runs,)).fetchone() is not None
+        or connection.execute("SELECT 1 FROM runs LIMIT 1 OFFSET ?", (keep.keep_runs,)).fetchone() is not None
     )
 
 
@@ -53,8 +53,8 @@ def let_go(connection: sqlite3.Connection, keep: Keep, now: float | None = None)
     waits long for it. Returns how many rows went.
     """
     now = time.time() if now is None else now
-    runs, until = _runs(connection, keep, now - keep.days * DAY)
-    steps, last = _steps(connection, now - keep.days * DAY)
+    runs, until = _runs(connection, keep, now - keep.keep_days * DAY)
+    steps, last = _steps(connection, now - keep.keep_days * DAY)
     lines, cut = _lines(connection, now - keep.audit_days * DAY)
     data: dict[str, object] = {}
     if runs or steps:
@@ -69,7 +69,7 @@ def let_go(connection: sqlite3.Connection, keep: Keep, now: float | None = None)
 def _runs(connection: sqlite3.Connection, keep: Keep, before: float) -> tuple[int, float]:
     """(how many runs went, when the last of them ended)."""
     row = connection.execute(
-        "SELECT started FROM runs ORDER BY started DESC LIMIT 1 OFFSET ?", (keep.runs - 1,)
+        "SELECT started FROM runs ORDER BY started DESC LIMIT 1 OFFSET ?", (keep.keep_runs - 1,)
     ).fetchone()
     before = max(before, row[0] if row is not None else before)
     which = "SELECT run_id FROM runs WHERE started < ? AND status <> 'waiting' ORDER BY started LIMIT ?"
