@@ -15,9 +15,10 @@ import sutler
 from sutler import Runtime, SyncRuntime, tool
 
 NAMES = (
-    "ArgSpec ConfigError ConfigToolSource Decision Event Grade Origin Policy ProgramRejected RunResult Runtime"
+    "Answer ArgSpec ConfigError ConfigToolSource Decision Event Grade Origin Policy ProgramRejected RunResult Runtime"
     " SutlerError SyncRuntime ToolAnnotations ToolCall ToolCallError ToolContext ToolFailure ToolResult ToolSource"
-    " ToolSpec Toolbox TraceEntry VirtualToolSource Workspace compute_grade resolve_safe_path tool"
+    " ToolSpec Toolbox TraceEntry VirtualToolSource Workspace cli_confirm_handler cli_interaction_handler compute_grade"
+    " make_gui_confirm_handler make_gui_interaction_handler resolve_safe_path tool"
 ).split()
 
 

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import ConfigError, ProgramRejected, SutlerError, ToolCallError
+    from .policy.answers import Answer
+    from .policy.handlers.queue import make_gui_confirm_handler, make_gui_interaction_handler
+    from .policy.handlers.terminal import cli_confirm_handler
+    from .policy.handlers.terminal_questions import cli_interaction_handler
     from .policy.levels import Policy
     from .runtime import Event, Runtime, SyncRuntime, ToolContext
     from .schema.decorator import tool
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from .workspace import Workspace, resolve_safe_path
 
 _WHERE = {
+    "Answer": "policy.answers",
     "ArgSpec": "spec",
     "ConfigError": "errors",
     "ConfigToolSource": "sources.config",
@@ -60,12 +65,17 @@ _WHERE = {
     "TraceEntry": "spec",
     "VirtualToolSource": "sources.virtual",
     "Workspace": "workspace",
+    "cli_confirm_handler": "policy.handlers.terminal",
+    "cli_interaction_handler": "policy.handlers.terminal_questions",
     "compute_grade": "spec",
+    "make_gui_confirm_handler": "policy.handlers.queue",
+    "make_gui_interaction_handler": "policy.handlers.queue",
     "resolve_safe_path": "workspace",
     "tool": "schema.decorator",
 }
 
 __all__ = [
+    "Answer",
     "ArgSpec",
     "ConfigError",
     "ConfigToolSource",
@@ -91,7 +101,11 @@ __all__ = [
     "TraceEntry",
     "VirtualToolSource",
     "Workspace",
+    "cli_confirm_handler",
+    "cli_interaction_handler",
     "compute_grade",
+    "make_gui_confirm_handler",
+    "make_gui_interaction_handler",
     "resolve_safe_path",
     "tool",
 ]

@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
-import sys
-import time
-
 import pytest
 
 from sutler.cli.text import tame, visible
 
+from ..terminal import python_at_terminal
 from .conftest import Ended, Project
 
 ASKED = "Run it?"
-# Makes the pseudo-terminal the controlling one, so that Ctrl-C comes as it does to a person's programs.
-OWN_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+WHY = "Why not?"
 
 
 def at_terminal(project: Project, *argv: str, answers: list[tuple[str, str]]) -> Ended:
-    """`sutler` at a terminal of its own. answers: (what to wait for, what to type). The terminal shows out and err."""
-    terminal, end = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-c", OWN_TERMINAL, sys.executable, "-m", "sutler.cli", *argv],
-        cwd=project.root,
-        env={**project.env, "COLUMNS": "200", "TERM": "xterm"},
-        stdin=end,
-        stdout=end,
-        stderr=end,
-        start_new_session=True,
-    )
-    os.close(end)
-    seen, since, left = "", 0, list(answers)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError:  # how Linux says that the other end is closed
-                break
-            if not piece:
-                break
-            seen += piece.decode("utf-8", "replace")
-        if left and left[0][0] in seen[since:]:
-            since = len(seen)
-            os.write(terminal, left.pop(0)[1].encode())
-    os.close(terminal)
-    code = child.wait(timeout=30)
-    assert not left, f"never asked for {left}: {seen}"
+    """`sutler` at a terminal of its own, which shows out and err."""
+    code, seen = python_at_terminal(["-m", "sutler.cli", *argv], answers, cwd=project.root, env=project.env)
     return Ended(code, seen, "")
 
 
 def test_the_call_is_shown_and_yes_lets_it_run(shared: Project) -> None:
-    done = at_terminal(shared, "call", "tool_wipe", "path=\u202ehome\x1b[2K", answers=[(ASKED, "\n"), (ASKED, "Y\n")])
+    done = at_terminal(
+        shared, "call", "tool_wipe", "path=\u202ehome\x1b[2K", answers=[(ASKED, "what\n"), (ASKED, "Y\n")]
+    )
     assert done.code == 0
     assert "[SAFE] kit::tool_wipe (3, 3)" in done.out
-    assert done.out.count(ASKED) == 2  # an empty answer asks again
+    assert done.out.count(ASKED) == 2  # another answer asks again
     question = done.out.split(ASKED)[0]
     assert "\\u202ehome\\u001b[2K" in question
     assert "\u202e" not in done.out
@@ -67,7 +33,7 @@ def test_the_call_is_shown_and_yes_lets_it_run(shared: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "reason"), [("n\n", "said no"), ("\x04", "cancelled by user"), ("\x03", "cancelled")]
+    ("typed", "reason"), [("n\n\n", "said no"), ("\x04", "cancelled by user"), ("\x03", "cancelled")]
 )
 def test_no_end_of_input_and_ctrl_c_reject(shared: Project, typed: str, reason: str) -> None:
     done = at_terminal(shared, "call", "tool_wipe", "path=x", answers=[(ASKED, typed)])
@@ -95,7 +61,9 @@ def test_always_asks_once_for_the_tool(shared: Project) -> None:
 def test_the_rest_of_a_long_call_is_shown_on_request(shared: Project) -> None:
     secret = "the very end"
     path = "x" * 900 + secret
-    done = at_terminal(shared, "call", "tool_wipe", f"path={path}", answers=[(ASKED, "v\n"), (ASKED, "n\n")])
+    done = at_terminal(
+        shared, "call", "tool_wipe", f"path={path}", answers=[(ASKED, "v\n"), (ASKED, "n\n"), (WHY, "\n")]
+    )
     first, second, _ = done.out.split(ASKED)
     assert secret not in first
     assert secret in second
@@ -115,7 +83,7 @@ def test_what_was_typed_before_the_question_is_no_answer(shared: Project) -> Non
         "import sys\nfrom sutler import tool\n@tool(read_only=True)\n"
         "def tool_started(): sys.__stderr__.write('STARTED\\n'); sys.__stderr__.flush()\n",
     )
-    done = at_terminal(shared, "run", "slow_program.py", answers=[("STARTED", "y\n"), (ASKED, "n\n")])
+    done = at_terminal(shared, "run", "slow_program.py", answers=[("STARTED", "y\n"), (ASKED, "n\n"), (WHY, "\n")])
     assert done.code == 5
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -33,13 +32,13 @@ def agreed(cli: Cli, question: str, *, yes: bool) -> bool:
 
 def said_yes(cli: Cli, question: str) -> bool:
     """Asks the person at the terminal until he says y or n; no answer at all is no."""
-    from .approve import own_interrupt, read_answer
+    from ..policy.handlers import console
 
-    with own_interrupt():
+    with console.turn, console.own_interrupt():
         while True:
-            sys.stderr.write(visible(f"{question} [y/n] "))
-            sys.stderr.flush()
-            match read_answer():
+            console.say(visible(f"{question} [y/n] "))
+            typed = console.read_line()
+            match typed.strip().lower() if typed is not None else None:
                 case "y" | "yes":
                     return True
                 case "n" | "no":

@@ -15,8 +15,9 @@ from .stdout import claim
 
 if TYPE_CHECKING:
     from ..config import Config
+    from ..policy.handlers.terminal import TerminalApproval
+    from ..policy.handlers.terminal_questions import TerminalQuestions
     from ..runtime import SyncRuntime
-    from .approve import TerminalApproval
     from .progress import Progress
 
 _SHOWN = 5  # withheld parts of an untrusted file that are named; the rest is counted
@@ -140,11 +141,13 @@ class Cli:
 
             self.progress = Progress(sys.stderr)
         approval = self._approval() if runs and asks else None
+        questions = self._questions() if runs and asks else None
         self._asks = approval is not None
         runtime = SyncRuntime(
             **options,
             lazy_servers=not every_server,
             confirm_handler=approval,
+            user_interaction_handler=questions,
             on_event=self.progress.heard if self.progress is not None else None,
         )
         self._runtime = runtime
@@ -165,6 +168,7 @@ class Cli:
             "workspace": self.workspace(config),
             "policy": self.given.policy,
             "profile": profile,
+            "project": self.project(),
             "store": self.store_path(),
         }
 
@@ -179,7 +183,7 @@ class Cli:
         runtime, self._runtime = self._runtime, None
         left = runtime.close() if runtime is not None else ()
         if self._asks:
-            from .approve import restore_terminal
+            from ..policy.handlers.console import restore_terminal
 
             restore_terminal()
         if left:  # what goes on ends with the process, so nothing is said of it
@@ -206,10 +210,19 @@ class Cli:
         """The person at the terminal, if there is one."""
         if not at_terminal():
             return None
-        from .approve import TerminalApproval
+        from ..policy.handlers.terminal import TerminalApproval
 
         assert self.progress is not None
-        return TerminalApproval(sys.stderr, pause=self.progress.paused)
+        return TerminalApproval(pause=self.progress.paused, lasts="in this command", project=True)
+
+    def _questions(self) -> TerminalQuestions | None:
+        """The same person, for what tools ask by themselves."""
+        if not at_terminal():
+            return None
+        from ..policy.handlers.terminal_questions import TerminalQuestions
+
+        assert self.progress is not None
+        return TerminalQuestions(pause=self.progress.paused)
 
 
 def wide_words(root: Path) -> str:
@@ -226,7 +239,9 @@ def here() -> Path:
 
 def at_terminal() -> bool:
     """A terminal is somebody only when both stdin and stderr are one."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    from ..policy.handlers.console import somebody_there
+
+    return somebody_there()
 
 
 def failure_document(kind: str, message: str, more: Mapping[str, Any] | None = None) -> dict[str, Any]:

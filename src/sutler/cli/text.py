@@ -6,15 +6,9 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
 
-_HIDES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+from ..policy.visible import escaped, visible
+
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def visible(text: str) -> str:
-    """Every character that could hide, move or reorder text is shown as its escape; line breaks and tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escaped(char) if unicodedata.category(char) in _HIDES else char for char in text)
 
 
 def tame(text: str) -> str:
@@ -22,12 +16,8 @@ def tame(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        _escaped(char) if char in _BIDI or unicodedata.category(char) in ("Cc", "Cs") else char for char in text
+        escaped(char) if char in _BIDI or unicodedata.category(char) in ("Cc", "Cs") else char for char in text
     )
-
-
-def _escaped(char: str) -> str:
-    return char if char in "\n\t" else char.encode("unicode_escape").decode("ascii")
 
 
 def one_line(text: str, most: int = 0) -> str:

@@ -9,12 +9,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..policy.handlers.queue import make_gui_confirm_handler, make_gui_interaction_handler
+    from ..policy.handlers.terminal import cli_confirm_handler
+    from ..policy.handlers.terminal_questions import cli_interaction_handler
     from ..sources.aliases import install_aliases, remove_aliases
     from .binding import LCPBinding
     from .client import LollmsClient
     from .mcp import MCPBinding
 
-__all__ = ["BindingName", "LCPBinding", "LollmsClient", "MCPBinding", "install_aliases", "remove_aliases"]
+__all__ = [
+    "BindingName",
+    "LCPBinding",
+    "LollmsClient",
+    "MCPBinding",
+    "cli_confirm_handler",
+    "cli_interaction_handler",
+    "install_aliases",
+    "make_gui_confirm_handler",
+    "make_gui_interaction_handler",
+    "remove_aliases",
+]
 
 BindingName = "LCPBinding"
 
@@ -22,7 +36,11 @@ _HOMES = {
     "LCPBinding": ".binding",
     "LollmsClient": ".client",
     "MCPBinding": ".mcp",
+    "cli_confirm_handler": "..policy.handlers.terminal",
+    "cli_interaction_handler": "..policy.handlers.terminal_questions",
     "install_aliases": "..sources.aliases",
+    "make_gui_confirm_handler": "..policy.handlers.queue",
+    "make_gui_interaction_handler": "..policy.handlers.queue",
     "remove_aliases": "..sources.aliases",
 }
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -71,9 +72,10 @@ class Asking:
             return
         try:
             asked = self._question(ticket)
-            with ticket.paused():
-                answer = self._consult(asked)
-            self._settle(ticket, answer)
+            with ticket.paused(), self._turn() as waited:
+                if waited and (ticket.settled or self.look(ticket)):
+                    return  # given up meanwhile, or covered by the answer to the question before
+                self._settle(ticket, self._consult(asked))
         except ToolCallError as error:
             ticket.error = error
             self._tell(ticket, Answer("reject", str(error)))
@@ -142,6 +144,16 @@ class Asking:
             raise nobody(call, ticket.decision, project=core.approvals.project is not None)
         self._check_nested(call.spec.qualified)
         return self.question(ticket)
+
+    @contextmanager
+    def _turn(self) -> Generator[bool]:
+        """Waits for the handler's turn, when it asks one thing at a time; whether it may have had to wait."""
+        lock = getattr(self._core.approvals.handler, "one_at_a_time", None)
+        if not isinstance(lock, AbstractContextManager):
+            yield False
+            return
+        with lock:
+            yield True
 
     def _check_nested(self, what: str) -> None:
         if id(self._core) in _asking.get():
