@@ -1,8 +1,7 @@
-"""`ascii_colors` for tool libraries: their messages, uncoloured, on stderr, where a tool's messages are caught."""
+"""`ascii_colors` for tool libraries: their messages, uncoloured, among what a tool prints."""
 
 from __future__ import annotations
 
-import sys
 import traceback
 from typing import Any
 
@@ -10,7 +9,7 @@ __all__ = ["ASCIIColors", "trace_exception"]
 
 
 def _say(text: object, end: str = "\n") -> None:
-    print(text, end=end, file=sys.stderr)
+    print(text, end=end)
 
 
 def _plain(text: object = "", *args: Any, end: str = "\n", **_: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
@@ -37,12 +36,12 @@ def is_installed(package_name: str, version_specifier: str | None = None) -> boo
 
 
 def ensure_packages(requirements: str | Iterable[str] | Mapping[str, Any], *_: Any, **__: Any) -> bool:
-    """Whether all of these are installed. What is missing is told on stderr, with what to do; nothing is installed."""
+    """Whether all of these are installed. What is missing is printed, with what to do; nothing is installed."""
     listed = [requirements] if isinstance(requirements, str) else list(requirements)
     missing = [one for one in listed if not is_installed(one)]
     if missing:
         names = " ".join(missing)
-        print(f"not installed: {names}; no tool installs anything: run `pip install {names}`", file=sys.stderr)
+        print(f"not installed: {names}; no tool installs anything: run `pip install {names}`")
     return not missing
 
 
