@@ -55,6 +55,20 @@ def test_one_bad_tool_and_one_bad_source_take_nothing_else_down_and_are_explaine
     assert "nonsense" in sutler("tools", "why", "crooked").err
 
 
+def test_the_models_of_the_config_are_shown_without_their_keys(project: Project, sutler: Sutler) -> None:
+    project.config(
+        '[models.writer]\nbase_url = "http://me:hunter22@localhost:9/v1"\nmodel = "m"\napi_key = "sk-not-shown"\n'
+        '[models.fast]\nbase_url = "http://localhost:9/v1"\n'
+    )
+    done = sutler("doctor")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    writer = f"ok model writer text, in use: 'm' at http://localhost:9/v1 with a key ({project.file}:1)"
+    assert writer in lines
+    assert any(line.startswith("ok model fast text, by switch_* to 'fast'") for line in lines)
+    assert "sk-not-shown" not in done.out + done.err
+    assert "hunter22" not in done.out + done.err
+
+
 @pytest.mark.requirement("SRC-10")
 def test_a_library_that_does_not_parse_is_named_with_file_and_line(project: Project, sutler: Sutler) -> None:
     file = project.library("torn.py", "def tool_whole():\n    return 1\n\ndef tool_torn(:\n    pass\n")

@@ -18,6 +18,7 @@ from ..state import state_dir
 from .context import Cli, wide_words
 from .exits import CONFIG, FAILED, OK, Refused
 from .findings import Finding, State, lines_of
+from .findings_models import of_models
 from .findings_servers import of_servers
 from .findings_tools import of_tools
 from .text import count
@@ -35,7 +36,7 @@ def doctor(cli: Cli) -> int:
     try:
         runtime = cli.open(config=config, quiet=True, every_server=True)
         inventory = runtime.inventory()
-        found += [*of_servers(runtime), *of_tools(runtime, inventory)]
+        found += [*of_servers(runtime), *of_models(runtime), *of_tools(runtime, inventory)]
         found += [*_policy(runtime), *_limits(runtime)]
     except (SutlerError, Refused, OSError) as error:
         found.append(Finding(about="runtime", state="problem", said=f"it cannot be opened: {error}"))
