@@ -15,7 +15,8 @@ import sutler
 from sutler import Runtime, SyncRuntime, tool
 
 NAMES = (
-    "Answer ArgSpec ConfigError ConfigToolSource Decision Event Grade Origin Policy ProgramRejected RunResult Runtime"
+    "Answer ArgSpec ConfigError ConfigToolSource Decision Event Grade Origin Pattern Policy PolicySource"
+    " ProgramRejected Rule RunResult Runtime"
     " SutlerError SyncRuntime ToolAnnotations ToolCall ToolCallError ToolContext ToolFailure ToolResult ToolSource"
     " ToolSpec Toolbox TraceEntry VirtualToolSource Workspace cli_confirm_handler cli_interaction_handler compute_grade"
     " make_gui_confirm_handler make_gui_interaction_handler resolve_safe_path tool"

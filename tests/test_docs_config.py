@@ -27,6 +27,11 @@ INSIDE = {  # tables inside tables, with what has to stand around them
     "[mcp_servers.x].oauth": f"[mcp_servers.x]\nurl='https://a.example'\noauth={{{PROBE}=1}}",
     "[mcp_servers.x].tools": f"[mcp_servers.x.tools.t]\n{PROBE}=1\n[mcp_servers.x]\ncommand='c'",
     "[models.x]": f"[models.x]\nbase_url='http://localhost'\n{PROBE}=1",
+    "[[policy.rules]]": f"[[policy.rules]]\n{PROBE}=1",
+    "[[policy.rules]].grade": f"[[policy.rules]]\ndecision='deny'\ngrade={{{PROBE}=1}}",
+    "[[policy.rules]].annotations": f"[[policy.rules]]\ndecision='deny'\nannotations={{{PROBE}=1}}",
+    "[[policy.rules]].arguments": f"[[policy.rules]]\ndecision='deny'\narguments={{x={{{PROBE}=1}}}}",
+    "[[policy.tests]]": f"[[policy.tests]]\n{PROBE}=1",
     "[grades]": f"[grades]\n'a::b'={{{PROBE}=1}}",
 }
 

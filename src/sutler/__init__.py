@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import ConfigError, ProgramRejected, SutlerError, ToolCallError
     from .policy.answers import Answer
+    from .policy.gate import Policy
     from .policy.handlers.queue import make_gui_confirm_handler, make_gui_interaction_handler
     from .policy.handlers.terminal import cli_confirm_handler
     from .policy.handlers.terminal_questions import cli_interaction_handler
-    from .policy.levels import Policy
+    from .policy.patterns import Pattern
+    from .policy.rules import Rule
+    from .policy.sources import PolicySource
     from .runtime import Event, Runtime, SyncRuntime, ToolContext
     from .schema.decorator import tool
     from .sources.base import ToolSource
@@ -47,8 +50,11 @@ _WHERE = {
     "Event": "runtime",
     "Grade": "spec",
     "Origin": "spec",
-    "Policy": "policy.levels",
+    "Pattern": "policy.patterns",
+    "Policy": "policy.gate",
+    "PolicySource": "policy.sources",
     "ProgramRejected": "errors",
+    "Rule": "policy.rules",
     "RunResult": "spec",
     "Runtime": "runtime",
     "SutlerError": "errors",
@@ -83,8 +89,11 @@ __all__ = [
     "Event",
     "Grade",
     "Origin",
+    "Pattern",
     "Policy",
+    "PolicySource",
     "ProgramRejected",
+    "Rule",
     "RunResult",
     "Runtime",
     "SutlerError",

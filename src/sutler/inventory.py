@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -48,6 +48,7 @@ class Inventory:
 
     rows: every tool. tools: the winners by bare name. duplicates: definitions hidden inside their own source.
     unavailable: (source or source::tool, why); they are asked again for the next inventory. notes: one sentence each.
+    hidden: (source::tool, why) of what policy lets nobody see; a call of it finds no tool.
     """
 
     rows: tuple[Row, ...] = ()
@@ -57,6 +58,7 @@ class Inventory:
     quarantined: tuple[Quarantined, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    hidden: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -151,6 +153,22 @@ class Inventory:
         known = self.qualified if "::" in name else {**self.program, **self.tools}
         near = get_close_matches(name, known, n=_CLOSEST, cutoff=0.6)
         return f"; the closest {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""
+
+
+def screened(whole: Inventory, screen: Callable[[ToolSpec], str]) -> Inventory:
+    """The inventory without the tools that `screen` gives a reason for. What lost a name to one does not get it."""
+    hidden = {row.spec.qualified: reason for row in whole.rows if (reason := screen(row.spec))}
+    if not hidden:
+        return whole
+    return replace(
+        whole,
+        rows=tuple(row for row in whole.rows if row.spec.qualified not in hidden),
+        tools={name: row for name, row in whole.tools.items() if row.spec.qualified not in hidden},
+        shadowed=tuple(
+            one for one in whole.shadowed if not {one.row.spec.qualified, one.winner.spec.qualified} & hidden.keys()
+        ),
+        hidden=tuple(hidden.items()),
+    )
 
 
 def _grouped(pairs: Iterable[tuple[str, Row]]) -> dict[str, tuple[Row, ...]]:

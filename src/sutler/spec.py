@@ -118,6 +118,7 @@ class Origin:
         `virtual`).
     where: `file:line`, `module:function` or a server; for people and error messages.
     precedence: rank for the bare name, highest wins (RFC 0002 section 4).
+    provenance: `own`, or `host:<file>` for a server that stands in another host's config.
     """
 
     source: str
@@ -125,6 +126,7 @@ class Origin:
     trust: Trust = "local"
     precedence: float = 0
     where: str = ""
+    provenance: str = "own"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

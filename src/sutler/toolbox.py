@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
 from .errors import SutlerError
-from .inventory import Inventory, Row, Shadowed
+from .inventory import Inventory, Row, Shadowed, screened
 from .schema.names import assign, assign_qualified, masks
 from .schema.validate import check_schema
 from .sources.base import PLUGINS, Duplicate, Quarantined, ToolSource
@@ -50,6 +50,7 @@ class Toolbox:
 
     grade_overrides: {"source::tool": Grade}, as [grades] has them; they win over what a tool declares (GRD-01).
     hold(spec): why a tool must not be offered as it is now, or None (POL-06).
+    screen(spec) -> why a tool is not to be seen by anybody, "" when it is (POL-09). Its bare name goes to no other.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class Toolbox:
         *,
         grade_overrides: Mapping[str, Grade] | None = None,
         hold: Callable[[ToolSpec], Quarantined | None] | None = None,
+        screen: Callable[[ToolSpec], str] | None = None,
     ) -> None:
         self._overrides = dict(grade_overrides or {})
         self._hold = hold
+        self._screen = screen
         self._members: list[_Member] = []
         self._moving: list[_Member] = []  # those that are looked at for every inventory
         self._stale = True
@@ -185,6 +188,8 @@ class Toolbox:
             if self._built is not None and _same(self._built[0], answers):
                 return self._built[1]
             inventory = _merge(members, answers, self._overrides, self._hold)
+            if self._screen is not None:
+                inventory = screened(inventory, self._screen)
             self._built = (answers, inventory)
             self._tell(inventory)
             return inventory

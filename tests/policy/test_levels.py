@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from sutler.policy.levels import LEVELS, Policy
+from sutler.policy.gate import Policy
+from sutler.policy.levels import LEVELS
 from sutler.spec import Grade, Origin, ToolCall, ToolSpec
 
 
-def spec(kind: str, source: str = "x", *, grade: Grade | None = None, precedence: float = 10) -> ToolSpec:
-    origin = Origin(source=source, kind=kind, precedence=precedence)  # type: ignore[arg-type]
+def spec(kind: str, source: str = "x", *, grade: Grade | None = None, provenance: str = "own") -> ToolSpec:
+    origin = Origin(source=source, kind=kind, provenance=provenance)  # type: ignore[arg-type]
     if grade is None:
         return ToolSpec(name="t", origin=origin)
     return ToolSpec(name="t", origin=origin, grade=grade, grade_from="declared")
@@ -31,10 +32,10 @@ ROWS: list[tuple[ToolSpec, str]] = [
     (spec("virtual", grade=Grade(2, 2)), "allow"),
     (spec("virtual", grade=Grade(3, 2)), "ask"),
     (spec("virtual"), "ask"),
-    (spec("mcp", grade=Grade(2, 1), precedence=5), "allow"),
-    (spec("mcp", grade=Grade(2, 2), precedence=5), "ask"),
-    (spec("mcp", grade=Grade(1, 0), precedence=4), "allow"),
-    (spec("mcp", grade=Grade(2, 1), precedence=4), "ask"),
+    (spec("mcp", grade=Grade(2, 1)), "allow"),
+    (spec("mcp", grade=Grade(2, 2)), "ask"),
+    (spec("mcp", grade=Grade(1, 0), provenance="host:.mcp.json"), "allow"),
+    (spec("mcp", grade=Grade(2, 1), provenance="host:.mcp.json"), "ask"),
     (spec("code", "code"), "ask"),
 ]
 

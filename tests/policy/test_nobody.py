@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sutler.policy.approvals import nobody
-from sutler.policy.levels import Level, Policy
+from sutler.policy.gate import Policy
+from sutler.policy.levels import Level
 from sutler.spec import Grade, Origin, SourceKind, ToolCall, ToolSpec
 
 

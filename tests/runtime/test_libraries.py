@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sutler import ConfigError, Runtime, SyncRuntime
-from sutler.policy.levels import Policy
+from sutler.policy.gate import Policy
 
 OPEN = Callable[..., SyncRuntime]
 

@@ -14,7 +14,7 @@ import pytest
 
 from sutler import Runtime, SyncRuntime
 from sutler.errors import StoreError, ToolNotFound
-from sutler.policy.levels import Policy
+from sutler.policy.gate import Policy
 from sutler.store import PinRecord
 
 pytestmark = pytest.mark.requirement("POL-06")

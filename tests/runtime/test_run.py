@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sutler import Grade, RunResult, Runtime, SyncRuntime, tool
+from sutler import Grade, Policy, Rule, RunResult, Runtime, SyncRuntime, tool
 from sutler.limits import Limits
 
 
@@ -197,24 +197,10 @@ def test_each_failure_is_caught_by_its_class_with_a_message(runtime: Any, progra
     def typed(x: int) -> int:
         return x
 
-    from sutler.spec import Decision, ToolCall
-
-    class Denying:
-        level = "safe"
-
-        def level_of(self, source: str) -> str:
-            return "safe"
-
-        def decide(self, call: ToolCall) -> Decision:
-            return Decision(outcome="deny" if call.spec.name == "denied" else "allow", reason="not here")
-
-        def preview(self, spec: Any) -> Decision:
-            return Decision(outcome="allow")
-
     def denied() -> None: ...
 
-    rt = runtime(hang, fails, empty, typed, denied)
-    rt.core.policy = Denying()
+    policy = Policy(rules=[Rule(decision="deny", tool=["denied"], reason="not here")])
+    rt = runtime(hang, fails, empty, typed, denied, policy=policy)
     text = f"y = 'abc'\ntry:\n    {program}\nexcept {caught} as error:\n    seen = str(error)\nseen"
     run = rt.run(text)
     release.set()

@@ -107,7 +107,7 @@ def _config(cli: Cli) -> tuple[Config, list[Finding]]:
 
 
 def _policy(runtime: SyncRuntime) -> list[Finding]:
-    policy = runtime.settings.policy
+    policy = runtime.core.policy
     found = [Finding(about="policy", state="ok", said=f"level {policy.level}")]
     found += [
         Finding(about="policy", state="ok", said=f"level {level} for {source}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolNotFound, ToolUnavailable
-from ..policy.levels import LEVELS, Policy
+from ..policy.levels import LEVELS
 from ..spec import Decision, ToolSpec
 
 if TYPE_CHECKING:
     from ..config import Config
     from ..inventory import Inventory, Row
+    from ..policy.gate import Policy
 
 
 def find(inventory: Inventory, name: str, config: Config) -> Row:
@@ -71,14 +73,14 @@ def row_of_policy(spec: ToolSpec) -> str:
         case "virtual":
             return "virtual tool"
         case "mcp" | "openapi":
-            return "server" if origin.precedence >= 5 else "server of a host config"
+            return "server" if origin.provenance == "own" else "server of a host config"
         case "code":
             return "code text"
 
 
 def at_each_level(spec: ToolSpec, policy: Policy) -> dict[str, Decision]:
-    """What each level would say of a call of this tool."""
-    return {level: Policy(level=level, network=policy.network).preview(spec) for level in LEVELS}
+    """What would be said of a call of this tool, were each level the one in force."""
+    return {level: replace(policy, level=level, sources={}).preview(spec) for level in LEVELS}
 
 
 def grade_words(spec: ToolSpec) -> str:

@@ -41,10 +41,10 @@ def list_tools(cli: Cli, everything: All = False, wait_servers: Wait = False) ->
     rows = sorted(inventory.rows if everything else inventory.tools.values(), key=is_shipped)  # stable: own ones first
     if cli.out.as_json:
         cli.out.document(
-            {"tools": [_brief(row, runtime.settings.policy.preview(row.spec)) for row in rows], **_beside(inventory)}
+            {"tools": [_brief(row, runtime.core.policy.preview(row.spec)) for row in rows], **_beside(inventory)}
         )
         return OK
-    policy = runtime.settings.policy
+    policy = runtime.core.policy
     cli.out.table(
         ("tool", "source", "grade", "call", "what it does"),
         [
@@ -69,7 +69,7 @@ def show(cli: Cli, name: Name) -> int:
     runtime = cli.open()
     row = find(runtime.inventory(), name, cli.config())
     spec = row.spec
-    decision = runtime.settings.policy.preview(spec)
+    decision = runtime.core.policy.preview(spec)
     graded = graded_where(spec, runtime.settings.config)
     library = library_of(row)
     if cli.out.as_json:
@@ -133,7 +133,7 @@ def search(
     runtime = cli.open(waits=wait_servers)
     found, left = best(ranked(runtime.inventory().tools.values(), words))
     if cli.out.as_json:
-        policy = runtime.settings.policy
+        policy = runtime.core.policy
         cli.out.document({"tools": [{"score": score, **_brief(row, policy.preview(row.spec))} for score, row in found]})
         return OK
     cli.out.table(
@@ -153,7 +153,7 @@ def why(cli: Cli, name: Name) -> int:
     inventory = runtime.inventory()
     row = find(inventory, name, cli.config())
     trouble = troubles(inventory, name)  # another tool may have the name that a broken one was to have
-    policy = runtime.settings.policy
+    policy = runtime.core.policy
     spec = row.spec
     winner = inventory.tools[spec.name]
     losers = [one for one in inventory.shadowed if one.row.spec.name == spec.name]

@@ -30,6 +30,7 @@ from .check import (
 from .filled import put_in
 from .locate import KeyPath, dotted
 from .models import models
+from .policy import case_tables, rule_tables
 from .servers import mcp_servers
 from .tools import grade, tool_tables, virtual_tables
 from .values import AUTONOMY_LEVELS, LANGUAGE_LEVELS, PINS, Config, PolicyTable, Profile, WorkspaceTable
@@ -195,7 +196,16 @@ TOP: Mapping[str, Check] = {
     "mcp_servers": mcp_servers,
     "mcp": _section("[mcp]", {"host_configs": array_of(folder)}),
     "grades": _grades,
-    "policy": _section("[policy]", {"level": choice(*AUTONOMY_LEVELS), "allow_network": boolean, "pin": choice(*PINS)}),
+    "policy": _section(
+        "[policy]",
+        {
+            "level": choice(*AUTONOMY_LEVELS),
+            "allow_network": boolean,
+            "pin": choice(*PINS),
+            "rules": rule_tables,
+            "tests": case_tables,
+        },
+    ),
     "limits": _section("[limits]", _LIMITS),
     "store": _section("[store]", _STORE),
     "profiles": _profiles,

@@ -14,7 +14,7 @@ from .values import AUTONOMY_LEVELS, PINS, Config, PolicyTable, Profile, Workspa
 
 
 def data_only(config: Config) -> Config:
-    """Keep what tightens (a stricter level, lower limits, default tools off); list all else in `withheld`."""
+    """Keep what tightens (a stricter level, rules that ask or deny, lower limits); list all else in `withheld`."""
     if not config.trusted:
         return config
     lower = {name: getattr(config.limits, name) for name in _written(config, "limits")}
@@ -28,6 +28,8 @@ def data_only(config: Config) -> Config:
     pin = _tighter(config.policy.pin, PolicyTable().pin)
     if "policy.pin" in config.given and pin == config.policy.pin:
         kept.add("policy.pin")
+    rules = tuple(rule for rule in config.policy.rules if rule.decision != "allow")
+    kept.add("policy.rules")  # those that allow are listed one by one
     if not config.default_tools:
         kept.add("default_tools")
     return Config(
@@ -35,7 +37,7 @@ def data_only(config: Config) -> Config:
         folder=config.folder,
         trusted=False,
         withheld=_withheld(config, kept),
-        policy=PolicyTable(level=stricter, pin=pin),
+        policy=PolicyTable(level=stricter, pin=pin, rules=rules),
         limits=Limits().override(lower),
         default_tools=config.default_tools,
         given=config.given & kept,
@@ -80,6 +82,8 @@ def merge(user: Config, project: Config) -> Config:
             level=level,
             allow_network=not denied and (user.policy.allow_network or project.policy.allow_network),
             pin=pin,
+            rules=project.policy.rules + user.policy.rules,
+            tests=project.policy.tests + user.policy.tests,
         ),
         store=Keep(**{key: chosen(f"store.{key}", *both) for key, both in _pairs(user.store, project.store).items()}),
         limits=user.limits.override(limits) if project.trusted else user.limits.tighten(limits),
@@ -157,6 +161,7 @@ def _withheld(config: Config, kept: set[str]) -> tuple[str, ...]:
         *(_reason(profile.where, f"profile {name}") for name, profile in config.profiles.items()),
         *(_reason(server.where, f"server {server.id}") for server in config.mcp_servers),
         *(_reason(model.where, f"model {name}") for name, model in config.models.items()),
+        *(_reason(rule.where, "a rule that allows") for rule in config.policy.rules if rule.decision == "allow"),
         *(_at(config, ("grades", tool), f"grade of {tool}") for tool in config.grades),
         *(_at(config, ("host_tool_configs", stem), f"settings of {stem}") for stem in config.host_tool_configs),
         *(_at(config, tuple(key.split(".")), key) for key in sorted(config.given - kept)),

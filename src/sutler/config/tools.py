@@ -50,7 +50,7 @@ def virtual_tables(cx: Checker, path: KeyPath, value: Any) -> Any:
 
 def grade(cx: Checker, path: KeyPath, value: Any) -> Any:
     """{w, d}, each 0..3, both needed."""
-    found = table(cx, path, value, {"w": _axis, "d": _axis}, of="a grade")
+    found = table(cx, path, value, {"w": axis, "d": axis}, of="a grade")
     if not isinstance(value, dict):
         return WRONG
     missing = [axis for axis in ("w", "d") if axis not in value]
@@ -59,7 +59,8 @@ def grade(cx: Checker, path: KeyPath, value: Any) -> Any:
     return Grade(found["w"], found["d"]) if len(found) == 2 else WRONG
 
 
-def _axis(cx: Checker, path: KeyPath, value: Any) -> Any:
+def axis(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """One number of a grade."""
     if type(value) is int and 0 <= value <= 3:
         return value
     shown = value if isinstance(value, (int, float)) and not isinstance(value, bool) else kind_of(value)
@@ -166,8 +167,8 @@ _COMMON: dict[str, Check] = {
     "input_schema": _input_schema,
     "returns": name,
     "grade": grade,
-    "grade_w": _axis,
-    "effects_ceiling": _axis,
+    "grade_w": axis,
+    "effects_ceiling": axis,
     "annotations": _annotations,
     "examples": array_of(plain),
     "docs": string,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..limits import Limits
+from ..policy.rules import Rule, Verdict, Via
 from ..servers import ServerSpec
 from ..spec import Grade
 from ..store.keeping import Keep
@@ -34,12 +35,27 @@ class WorkspaceTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCase:
+    """[[policy.tests]]: a call, by any name of its tool, and what policy should say of it; at `level`, when given."""
+
+    call: str
+    expect: Verdict
+    arguments: Mapping[str, Any] = field(default_factory=lambda: dict[str, Any]())
+    level: AutonomyLevel | None = None
+    via: Via = "direct"
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTable:
-    """[policy]: the autonomy level, whether the shipped network tools run unasked, whose definitions are pinned."""
+    """[policy]: the autonomy level, whether the shipped network tools run unasked, whose definitions are pinned, rules,
+    and cases that try them."""
 
     level: AutonomyLevel = "safe"
     allow_network: bool = False
     pin: Pin = "remote"
+    rules: tuple[Rule, ...] = ()
+    tests: tuple[PolicyCase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,6 +178,7 @@ class _Listing:
             trust="mcp",
             precedence=server.precedence,
             where=server.where or f"server {server.id}",
+            provenance=server.provenance,
         )
         self._specs: dict[str, ToolSpec] = {}  # by the server's own name
         self.quarantined: list[Quarantined] = []

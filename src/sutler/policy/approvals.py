@@ -101,6 +101,11 @@ _HOW: Mapping[Scope, str] = {
 }
 
 
+def denied(decision: Decision, tool: str) -> ToolDenied:
+    """The refusal of a call that nobody is asked about."""
+    return ToolDenied(f"{tool} is denied by {decision.by}" + (f": {decision.reason}" if decision.reason else ""))
+
+
 def nobody(call: ToolCall, decision: Decision, *, project: bool = False) -> ToolDenied:
     """The refusal when there is nobody to ask: it says why, and what would allow the call.
 
@@ -109,8 +114,10 @@ def nobody(call: ToolCall, decision: Decision, *, project: bool = False) -> Tool
     spec = call.spec
     text = (
         f"{spec.qualified} needs approval and there is nobody to ask ({decision.reason or decision.by})."
-        " Give the runtime a confirm_handler; or allow it: policy level full_access"
+        " Give the runtime a confirm_handler; or allow it: "
     )
+    by_level = decision.by.startswith("level ")  # a rule or a policy source asks at every level
+    text += "policy level full_access" if by_level else f"change {decision.by}"
     if project:
         text += f", or `sutler approvals grant {spec.qualified}`"
     if decision.by == "level safe" and spec.origin.kind != "code":  # elsewhere its grade decides nothing

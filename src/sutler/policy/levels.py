@@ -14,82 +14,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from ..spec import Decision, Grade, ToolCall, ToolSpec
+from ..spec import Decision, Grade, ToolSpec
 
 Level = Literal["strict", "safe", "full_access"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 Pin = Literal["remote", "all", "none"]
 
 _DEFAULTS = "default"
-_HOST_CONFIG_BELOW = 5.0  # precedence of own MCP servers; host configs rank strictly below
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What may run unasked. `level` holds for every source, `sources` for single ones by source id.
+def by_level(spec: ToolSpec, level: Level, *, network: bool = False) -> Decision:
+    """allow or ask for any call of a tool; the reason names the row of the table."""
+    if level == "full_access":
+        return _FULL
+    if level == "strict":
+        return _STRICT
+    return _safe(spec, network)
 
-    network: lets the shipped network tools run without asking at level safe.
-    pin: whose definitions are held when they change: what is not the person's own code (remote), all, none (POL-06).
-    """
 
-    level: Level = "safe"
-    sources: Mapping[str, Level] = field(default_factory=lambda: dict[str, Level]())
-    network: bool = False
-    pin: Pin = "remote"
+def depends(decision: Decision) -> Decision:
+    """The same as a plan says it: a tool that asks by itself may ask."""
+    return _ITSELF if decision is _ASKS else decision
 
-    def __post_init__(self) -> None:
-        for level in (self.level, *self.sources.values()):
-            if level not in LEVELS:
-                raise ValueError(f"policy level must be one of {', '.join(LEVELS)}, not {level!r}")
 
-    def level_of(self, source: str) -> Level:
-        return self.sources.get(source, self.level)
-
-    def decide(self, call: ToolCall) -> Decision:
-        """allow or ask for one call with its effective arguments; the reason names the row of the table."""
-        return self._by_level(call.spec)
-
-    def preview(self, spec: ToolSpec) -> Decision:
-        """The same before the arguments are known: `depends` where only a call tells."""
-        decision = self._by_level(spec)
-        return _ITSELF if decision is _ASKS else decision
-
-    def _by_level(self, spec: ToolSpec) -> Decision:
-        level = self.level_of(spec.origin.source)
-        if level == "full_access":
-            return _FULL
-        if level == "strict":
-            return _STRICT
-        return self._safe(spec)
-
-    def _safe(self, spec: ToolSpec) -> Decision:
-        grade, declared = spec.grade, spec.grade_from != "undeclared"
-        match spec.origin.kind:
-            case "function":
+def _safe(spec: ToolSpec, network: bool) -> Decision:
+    grade, declared = spec.grade, spec.grade_from != "undeclared"
+    match spec.origin.kind:
+        case "function":
+            return _ALLOW
+        case "config" if spec.origin.source == _DEFAULTS:
+            if grade.w < 2 or network:
                 return _ALLOW
-            case "config" if spec.origin.source == _DEFAULTS:
-                if grade.w < 2 or self.network:
-                    return _ALLOW
-                return _ask(f"it reaches the network; [policy] allow_network = true allows {spec.name}")
-            case "library" if spec.meta.get("asks_itself"):
-                return _ASKS
-            case "config" | "library":
-                if declared and (grade.w == 3 or grade.d == 3):
-                    return _ask(f"it is declared to act on the world or destroy {grade}")
+            return _ask(f"it reaches the network; [policy] allow_network = true allows {spec.name}")
+        case "library" if spec.meta.get("asks_itself"):
+            return _ASKS
+        case "config" | "library":
+            if declared and (grade.w == 3 or grade.d == 3):
+                return _ask(f"it is declared to act on the world or destroy {grade}")
+            return _ALLOW
+        case "virtual":
+            if declared and Grade(2, 2).covers(grade):
                 return _ALLOW
-            case "virtual":
-                if declared and Grade(2, 2).covers(grade):
-                    return _ALLOW
-                return _ask(f"its implementation is the harness's, and its grade is {grade}")
-            case "mcp" | "openapi":
-                ceiling = Grade(1, 0) if spec.origin.precedence < _HOST_CONFIG_BELOW else Grade(2, 1)
-                return _ALLOW if ceiling.covers(grade) else _ask(f"a server's tool with grade {grade}")
-            case "code":
-                return _ask("it was registered from code text")
+            return _ask(f"its implementation is the harness's, and its grade is {grade}")
+        case "mcp" | "openapi":
+            ceiling = Grade(1, 0) if spec.origin.provenance != "own" else Grade(2, 1)
+            return _ALLOW if ceiling.covers(grade) else _ask(f"a server's tool with grade {grade}")
+        case "code":
+            return _ask("it was registered from code text")
 
 
 _ALLOW = Decision(outcome="allow", by="level safe")

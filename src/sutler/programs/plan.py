@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..inventory import Inventory
-from ..lang import Checked, Problem, check
-from ..spec import PURE, Grade, Outcome, ToolSpec
+from ..inventory import Inventory, Row
+from ..lang import CallSite, Checked, Problem, check
+from ..spec import PURE, Grade, Outcome
 from .crossing import guarded
 from .signatures import Signatures, program_row
 
@@ -67,9 +67,9 @@ def plan_program(
     *,
     level: str,
     params: Iterable[str],
-    preview: Callable[[ToolSpec, Mapping[str, Any] | None], Outcome],
+    preview: Callable[[Row, CallSite], Outcome],
 ) -> PlannedProgram:
-    """The check, and for each call what policy would say of it; `preview` answers for a tool and literal arguments."""
+    """The check, and for each call what policy would say of it; `preview` answers for a tool and a call site."""
     checked = check_program(text, inventory, level=level, params=params)
     if not checked.ok:
         return PlannedProgram(ok=False, errors=checked.errors, checked=checked)
@@ -85,7 +85,7 @@ def plan_program(
                 args=site.args,
                 partly=site.partly,
                 in_loop=site.in_loop,
-                decision=preview(row.spec, site.args),
+                decision=preview(row, site),
             )
         )
     return PlannedProgram(ok=True, calls=tuple(calls), grade=Grade(*checked.grade), checked=checked)

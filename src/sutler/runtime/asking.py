@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolCallError, ToolDenied, words
 from ..policy.answers import CANCELLED, Answer, read_answer
-from ..policy.approvals import nobody, reach
+from ..policy.approvals import denied, nobody, reach
 from ..policy.prompts import Question, of_library, question, source_of
 from ..results import bounded, fresh
 from ..spec import Decision, Repair, ToolCall
@@ -204,12 +204,9 @@ class Asking:
                 f"{call.spec.qualified} was not run: the arguments that the person changed do not fit: {error}"
             ) from error
         changed = replace(call, arguments=fresh(bound.arguments))
-        decision = core.policy.decide(changed)
+        decision = core.policy.decide(changed, ticket.site.root)
         if decision.outcome == "deny":
-            raise ToolDenied(
-                f"{call.spec.qualified} is denied with the arguments that the person changed:"
-                f" {decision.reason or decision.by}"
-            )
+            raise denied(decision, f"{call.spec.qualified}, with the arguments that the person changed,")
         before, after = call.arguments, changed.arguments
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
         schema = call.spec.input_schema

@@ -275,13 +275,13 @@ class Core:
         return self.recorder.outward_value(held)
 
     def warm(self, name: str) -> Row | None:
-        """The tool of this name when a call of it opens without touching a file: as it was, and known."""
+        """The tool of this name when a call of it opens without touching a file: as it was, known, quick to decide."""
         inventory = self.toolbox.current()
         if inventory is None:
             return None
         row = inventory.tools.get(name) or inventory.qualified.get(name)
         tool = self._tools.get(row.qualified_program_name) if row is not None else None
-        return row if tool is not None and tool.is_warm else None
+        return row if tool is not None and tool.is_warm and self.policy.is_quick(tool.spec) else None
 
     async def hop(self, work: Callable[[], T]) -> T:
         """Does work of ours on a thread, off the loop; here, when no thread is to be had: late is better than lost."""

@@ -13,7 +13,9 @@ from ..errors import ClosedError
 from ..inventory import Inventory
 from ..lang import Checked
 from ..policy.answers import Answer
-from ..policy.levels import Level, Policy
+from ..policy.gate import Policy
+from ..policy.levels import Level
+from ..policy.sources import PolicySource
 from ..policy.standing import StandingApproval
 from ..programs.plan import PlannedProgram
 from ..results import preview
@@ -47,7 +49,9 @@ class Face(LibraryFace):
     config: a sutler.toml, which counts as trusted; None searches upward, and a file found so is data until trusted;
         False reads none. profile: a profile of the config, or one tool's name.
     limits: wall_seconds, compute_seconds, memory_mb, calls, call_seconds, output_bytes, depth; over the config's.
-    policy: "strict", "safe", "full_access" or a Policy. strict_arguments: an unknown argument is always an error.
+    policy: "strict", "safe", "full_access" or a Policy, whose rules come before the config's. policy_sources: objects
+        that look at each call and may make the answer stricter (PolicySource).
+    strict_arguments: an unknown argument is always an error.
     harness_resolver(name) -> callable | None: supplies virtual tools. mcp_servers: {id: {...}} with the keys of
         [mcp_servers.<id>], beside those of the config. host_tool_configs: by library stem.
     confirm_handler(source, label, argv) -> (decision, reason) and user_interaction_handler(request) -> str | None: the
@@ -77,6 +81,7 @@ class Face(LibraryFace):
         profile: str | None = None,
         limits: Mapping[str, Any] | None = None,
         policy: Level | Policy | None = None,
+        policy_sources: Sequence[PolicySource] = (),
         strict_arguments: bool = False,
         harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None,
         mcp_servers: Mapping[str, Mapping[str, Any]] | None = None,
@@ -107,6 +112,7 @@ class Face(LibraryFace):
             profile=profile,
             limits=limits,
             policy=policy,
+            policy_sources=tuple(policy_sources),
             strict_arguments=strict_arguments,
             harness_resolver=harness_resolver,
             mcp_servers=mcp_servers,

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..policy.levels import LEVELS, Policy
+from ..policy.gate import Policy
+from ..policy.levels import LEVELS
 from ..policy.masking import secrets_in
 from ..results import fresh
 from ..sources.base import DEFAULTS, FOLDERS, ToolSource

@@ -12,7 +12,9 @@ from typing import Any, Literal
 from ..config import Config, Profile, load, user_config_file
 from ..errors import ConfigError, Problem
 from ..limits import Limits
-from ..policy.levels import LEVELS, Level, Policy
+from ..policy.gate import Policy
+from ..policy.levels import LEVELS, Level
+from ..policy.sources import PolicySource, ordered, plugin_policies
 from ..sources.shipped import chosen_stems
 from .events import EventHandler
 
@@ -38,6 +40,7 @@ class Options:
     profile: str | None = None
     limits: Mapping[str, Any] | None = None
     policy: Level | Policy | None = None
+    policy_sources: Sequence[PolicySource] = ()
     strict_arguments: bool = False
     harness_resolver: Callable[[str], Callable[..., Any] | None] | None = None
     mcp_servers: Mapping[str, Mapping[str, Any]] | None = None
@@ -90,6 +93,11 @@ def settle(options: Options) -> Settings:
     except ConfigError as error:
         problems += error.problems
         policy = Policy()
+    try:
+        plugged = plugin_policies() if options.plugins else []
+        policy = replace(policy, guards=ordered([*policy.guards, *options.policy_sources, *plugged]))
+    except TypeError as error:
+        problems.append(Problem(message=str(error), key="policy_sources"))
     problems += [
         Problem(message=f"must be functions, not {tool!r}", key="tools") for tool in options.tools if not callable(tool)
     ]
@@ -158,8 +166,9 @@ def _policy(
     if problems:
         raise ConfigError(problems)
     if isinstance(given, Policy):
-        return given
-    return Policy(level=level, network=config.policy.allow_network, pin=config.policy.pin)
+        return replace(given, rules=(*given.rules, *config.policy.rules))
+    table = config.policy
+    return Policy(level=level, network=table.allow_network, pin=table.pin, rules=table.rules)
 
 
 def level_problems(values: Mapping[str, Any], stem: str) -> list[Problem]:

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import LimitExceeded, ToolCallError, ToolDenied, ToolError, ToolUnavailable, words
+from ..errors import LimitExceeded, ToolCallError, ToolError, ToolUnavailable, words
+from ..policy.approvals import denied
 from ..results import failure, fresh, interpret
 from ..results.view import MODEL_SEES, TRACE_SHOWS
 from ..spec import ToolCall, ToolResult
@@ -86,9 +87,9 @@ class Pipeline:
                 step=ticket.step,
                 repairs=bound.repairs,
             )
-            ticket.decision = core.policy.decide(ticket.call)
+            ticket.decision = core.policy.decide(ticket.call, ticket.site.root)
             if ticket.decision.outcome == "deny":
-                raise ToolDenied(f"{tool.qualified} is denied: {ticket.decision.reason or ticket.decision.by}")
+                raise denied(ticket.decision, tool.qualified)
             if ticket.decision.outcome == "ask":
                 ticket.call = _frozen(ticket.call)
                 core.asking.recall(ticket)

@@ -32,4 +32,5 @@ def narrowed(whole: Inventory, profile: Profile) -> Inventory:
         quarantined=whole.quarantined,
         unavailable=whole.unavailable,
         notes=whole.notes,
+        hidden=whole.hidden,
     )

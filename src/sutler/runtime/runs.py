@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from ..errors import LimitExceeded, SutlerError, ToolTimeout
-from ..lang import Checked
+from ..errors import LimitExceeded, SutlerError, ToolCallError, ToolTimeout
+from ..lang import CallSite, Checked
 from ..limits import Limits
 from ..policy.answers import Answer
 from ..programs.checks import Checks
@@ -23,7 +23,7 @@ from ..programs.driver import Driver, Ended, Stop
 from ..programs.plan import PlannedProgram, plan_program
 from ..programs.slots import SLOTS
 from ..results import to_plain
-from ..spec import Grade, Outcome, RunError, RunResult, ToolSpec
+from ..spec import Grade, Outcome, RunError, RunResult
 from ..store import RunRecord
 from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
@@ -34,6 +34,7 @@ from .resume import PersonsAnswer, read_persons_answer, restore, settle, waiting
 from .sites import Stay
 
 if TYPE_CHECKING:
+    from ..inventory import Row
     from ..programs.engine import Session
     from .core import Core
 
@@ -75,8 +76,18 @@ class Runs:
     def plan(self, text: str, level: str, params: Sequence[str]) -> PlannedProgram:
         return plan_program(text, self._core.program_inventory(), level=level, params=params, preview=self._preview)
 
-    def _preview(self, spec: ToolSpec, args: Mapping[str, Any] | None) -> Outcome:
-        return self._core.policy.preview(spec).outcome
+    def _preview(self, row: Row, site: CallSite) -> Outcome:
+        """What policy will say of a call of a program, as far as what is literal in it tells."""
+        core = self._core
+        arguments: Mapping[str, Any] = site.partly
+        if site.args is not None:
+            binder = core.tool(row).binder
+            try:
+                arguments = binder.bind(binder.positional((), site.args), program=True).arguments
+            except ToolCallError:  # it will fail before policy is asked
+                arguments = site.args
+        root = core.sites.home.root
+        return core.policy.preview(row.spec, arguments, partial=site.args is None, via="run", root=root).outcome
 
     def run(self, text: str, params: Mapping[str, Any], *, level: str, run_id: str | None, on_ask: str) -> RunResult:
         """Runs a program and blocks this thread until it has ended."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ..policy.sources import hidden_by
 from ..sources.config import ConfigToolSource
 from ..sources.defaults import default_source
 from ..sources.plugins import plugin_sources
@@ -18,7 +20,9 @@ def build_toolbox(core: Core) -> Toolbox:
     """Precedence is each source's own; the order only says who keeps an id that two want, so folders come late."""
     options, settings = core.options, core.settings
     config = settings.config
-    toolbox = Toolbox(grade_overrides=config.grades, hold=core.pins.hold)
+    guards = settings.policy.guards
+    screen = partial(hidden_by, guards) if guards else None
+    toolbox = Toolbox(grade_overrides=config.grades, hold=core.pins.hold, screen=screen)
     if settings.default_tools:
         toolbox.add_source(default_source())
     if config.tools:

@@ -34,6 +34,12 @@ json, re, math, datetime, collections, itertools, functools. No files, no networ
 The value of the last expression is the output; print() is returned too. What a tool raises can be caught: \
 TimeoutError, PermissionError (denied), ValueError (arguments that do not fit), RuntimeError (any other failure)."""
 
+_SAID: Final[Mapping[str, str]] = {
+    "allow": "",
+    "ask": "A call of it needs the person's approval: {}.",
+    "deny": "Every call of it is denied: {}.",
+    "depends": "Whether a call of it needs the person's approval is decided call by call: {}.",
+}
 _MOST_FOUND: Final = 50
 _MOST_STEPS: Final = 50  # calls of a run that its trace tells one by one
 
@@ -140,7 +146,7 @@ class Programs:
         except ToolNotFound as missing:
             return error(str(missing), missing.kind)
         spec = row.spec
-        decision = self._runtime.core.policy.preview(spec)
+        decision = self._runtime.core.policy.preview(spec, via="run")
         document = {
             "name": row.program_name,
             "source": spec.origin.source,
@@ -152,7 +158,7 @@ class Programs:
             "grade": {"w": spec.grade.w, "d": spec.grade.d},
             "decision": decision.outcome,
         }
-        asks = f"A call of it needs the person's approval: {decision.reason}." if decision.outcome == "ask" else ""
+        asks = _SAID[decision.outcome].format(decision.reason or decision.by)
         return _answer([stub(spec, row.program_name), asks, f"Arguments: {strict(spec.input_schema)[0]}"], document)
 
     async def _run(self, program: str, params: Mapping[str, Any] | None = None) -> Wire:

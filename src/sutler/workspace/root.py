@@ -106,31 +106,35 @@ def resolve_safe_path(name: str | os.PathLike[str]) -> Path:
 
 def _resolve(name: str | os.PathLike[str], base: Path, allowed: tuple[Path, ...]) -> Path:
     text = os.fspath(name)
-    if _unusable(text):
+    if is_no_path(text) or _names_a_home(text):
         raise _refused(text)
     try:
         real = os.path.realpath(os.path.join(base, text))  # noqa: PTH118 - realpath takes and gives text
     except (OSError, ValueError):
         raise _refused(text) from None
-    if any(_within(real, str(root)) for root in allowed):
+    if any(lies_within(real, str(root)) for root in allowed):
         return Path(real)
     raise _refused(text)
 
 
-def _within(real: str, root: str) -> bool:
+def lies_within(real: str, root: str) -> bool:
+    """Whether one real path is the other, or lies below it."""
     return real == root or real.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
-def _unusable(text: str) -> bool:
-    """A name no path can have, or one that another program would read as a home directory."""
+def is_no_path(text: str) -> bool:
+    """Whether no file can have this path: a null character, no bytes to stand for it, too long."""
     if "\0" in text:
         return True
     try:
         raw = os.fsencode(text)
     except UnicodeEncodeError:
         return True
-    if len(raw) > _MAX_PATH or any(len(part) > _MAX_NAME for part in raw.split(b"/")):
-        return True
+    return len(raw) > _MAX_PATH or any(len(part) > _MAX_NAME for part in raw.split(b"/"))
+
+
+def _names_a_home(text: str) -> bool:
+    """Whether another program would read it as a home directory."""
     return text.startswith("~") and (text.split("/", 1)[0] == "~" or os.path.expanduser(text) != text)  # noqa: PTH111
 
 

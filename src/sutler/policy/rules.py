@@ -1,0 +1,212 @@
+"""One rule of a policy: which calls it is about, and what it says of them (POL-01, POL-03).
+
+What a rule says of the tool is settled once for each definition; what it says of the call (its arguments, and whether
+a program makes it) at each call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cached_property
+from typing import Any, Literal, cast, get_args
+
+from ..spec import Decision, Grade, GradeFrom, SourceKind, ToolSpec, Trust
+from .patterns import Pattern, Place, Test, leaves, names_it
+
+Verdict = Literal["allow", "ask", "deny"]
+Provenance = Literal["own", "host_config"]
+Via = Literal["direct", "run"]
+HINTS = ("read_only", "destructive", "idempotent", "open_world")
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+_WORDS: Mapping[str, Sequence[str]] = {
+    "kind": get_args(SourceKind),
+    "trust": get_args(Trust),
+    "provenance": get_args(Provenance),
+    "grade_from": get_args(GradeFrom),
+}
+_PLAIN = re.compile(r"[^.*?\[]+")
+_SCALARS = (str, int, float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """[[policy.rules]]. Whatever is given must hold; of several words any one will do.
+
+    tool: globs over `name` and `source::name`; source: over the source's id; one that begins with ! takes out.
+    provenance: `own`, or `host_config` for a server of another host's file. at_least, at_most: bounds of the grade.
+    annotations: hints that the tool must give so. arguments: by the name of the parameter, which may be a glob and, for
+    a value inside another, dotted. via: only calls that a program makes (`run`), or only others (`direct`).
+    where: `file:line`, or what else names it.
+    """
+
+    decision: Verdict
+    reason: str = ""
+    tool: Sequence[str] = ()
+    source: Sequence[str] = ()
+    kind: Sequence[SourceKind] = ()
+    trust: Sequence[Trust] = ()
+    provenance: Sequence[Provenance] = ()
+    at_least: Grade = field(default_factory=lambda: Grade(0, 0))
+    at_most: Grade = field(default_factory=lambda: Grade(3, 3))
+    grade_from: Sequence[GradeFrom] = ()
+    annotations: Mapping[str, bool] = field(default_factory=lambda: dict[str, bool]())
+    arguments: Mapping[str, Pattern] = field(default_factory=lambda: dict[str, Pattern]())
+    via: Via | None = None
+    where: str = "a rule of the host"
+
+    def __post_init__(self) -> None:
+        for name in ("tool", "source", *_WORDS):
+            given: Any = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+            wrong = [one for one in getattr(self, name) if name in _WORDS and one not in _WORDS[name]]
+            if wrong:
+                raise ValueError(f"{name} of a rule is one of {', '.join(_WORDS[name])}, not {wrong[0]!r}")
+        for name, given, known in (("decision", self.decision, VERDICTS), ("via", self.via, (None, *get_args(Via)))):
+            if given not in known:
+                raise ValueError(f"{name} of a rule is one of {', '.join(map(str, known))}, not {given!r}")
+        if unknown := [hint for hint in self.annotations if hint not in HINTS]:
+            raise ValueError(f"a rule knows the annotations {', '.join(HINTS)}, not {unknown[0]!r}")
+        for name, pattern in self.arguments.items():
+            if not isinstance(cast("object", pattern), Pattern):
+                raise TypeError(f"what a rule says of the argument {name!r} is a Pattern, not {pattern!r}")
+
+    @property
+    def eager(self) -> bool:
+        """Whether it holds in doubt: it asks or denies."""
+        return self.decision != "allow"
+
+    @property
+    def is_of_calls(self) -> bool:
+        """Whether it looks at more than the tool."""
+        return bool(self.arguments) or self.via is not None
+
+    @property
+    def looks_at_files(self) -> bool:
+        return any(pattern.looks_at_files for pattern in self.arguments.values())
+
+    @cached_property
+    def answer(self) -> Decision:
+        """The decision when this rule decides."""
+        return Decision(outcome=self.decision, reason=self.reason, by=f"rule {self.where}")
+
+    def is_of(self, spec: ToolSpec) -> bool:
+        """Whether it is about calls of this tool at all."""
+        origin, grade = spec.origin, spec.grade
+        own = origin.provenance == "own"
+        return (
+            self._names(spec.name, spec.qualified)
+            and self._sources(origin.source)
+            and (not self.kind or origin.kind in self.kind)
+            and (not self.trust or origin.trust in self.trust)
+            and (not self.provenance or ("own" if own else "host_config") in self.provenance)
+            and (not self.grade_from or spec.grade_from in self.grade_from)
+            and grade.covers(self.at_least)
+            and self.at_most.covers(grade)
+            and all(getattr(spec.annotations, hint) is value for hint, value in self.annotations.items())
+        )
+
+    def holds(self, call: Arguments) -> bool | None:
+        """Whether it is about this call, of a tool that it `is_of`; None when that is not known yet."""
+        known = True
+        if self.via is not None:
+            if call.via is None:
+                known = False
+            elif self.via != call.via:
+                return False
+        for condition in self._conditions:
+            found = condition.holds(call, self.eager)
+            if found is False:
+                return False
+            known = known and found is not None
+        return True if known else None
+
+    @cached_property
+    def _conditions(self) -> tuple[Condition, ...]:
+        return tuple(Condition(name, pattern.tests()) for name, pattern in self.arguments.items())
+
+    @cached_property
+    def _names(self) -> Callable[..., bool]:
+        return _any_of(self.tool)
+
+    @cached_property
+    def _sources(self) -> Callable[..., bool]:
+        return _any_of(self.source)
+
+
+class Arguments:
+    """A call as rules look at it. `via` None: not known. `partial`: arguments that are not there may yet come."""
+
+    __slots__ = ("_leaves", "given", "partial", "place", "via")
+
+    def __init__(
+        self, given: Mapping[str, Any], place: Place, *, via: Via | None = "direct", partial: bool = False
+    ) -> None:
+        self.given = given
+        self.place = place
+        self.via = via
+        self.partial = partial
+        self._leaves: dict[bool, list[tuple[str, Any]] | None] = {}
+
+    def leaves(self, eager: bool) -> list[tuple[str, Any]] | None:
+        """Every value with its dotted name; an eager rule looks at the keys of objects too."""
+        if eager not in self._leaves:
+            self._leaves[eager] = leaves(self.given, keys=eager)
+        return self._leaves[eager]
+
+
+class Condition:
+    """What a rule says of the values of one name: any of them must fit for an eager rule, else all."""
+
+    __slots__ = ("_is_meant", "_name", "_plain", "_tests")
+
+    def __init__(self, name: str, tests: tuple[Test, ...]) -> None:
+        self._name = name
+        self._tests = tests
+        self._plain = _PLAIN.fullmatch(name) is not None
+        self._is_meant = names_it(name)
+
+    def values(self, call: Arguments, *, eager: bool) -> Sequence[Any] | None:
+        """The values that are meant, but for nulls; None when there are too many to look at."""
+        if self._plain:
+            given = call.given.get(self._name)
+            if isinstance(given, _SCALARS):
+                return (given,)
+            if given is None:
+                return ()
+        held = call.leaves(eager)
+        return None if held is None else [value for where, value in held if self._is_meant(where)]
+
+    def holds(self, call: Arguments, eager: bool) -> bool | None:
+        """None: not known yet. No value at all, or null, is none that fits."""
+        place, tests = call.place, self._tests
+        values = self.values(call, eager=eager)
+        if values is None:
+            return eager
+        if len(values) == 1 and len(tests) == 1:  # most often
+            fits = tests[0](values[0], eager, place)
+        elif eager:
+            fits = any(all(test(value, True, place) for test in tests) for value in values)
+        else:
+            fits = bool(values) and all(test(value, False, place) for value in values for test in tests)
+        if call.partial and not (self._plain and self._name in call.given):
+            # what is still to come may fit where nothing does yet, or, for a rule that allows, not fit
+            unsettled = not fits if eager else fits or not values
+            return None if unsettled else fits
+        return fits
+
+
+def _any_of(globs: Sequence[str]) -> Callable[..., bool]:
+    """Whether a name is meant: by any of the globs, or by none being there, and by none that takes out."""
+    wanted = [re.compile(translate(one)).match for one in globs if not one.startswith("!")]
+    unwanted = [re.compile(translate(one[1:])).match for one in globs if one.startswith("!")]
+
+    def test(*names: str) -> bool:
+        return (not wanted or any(fits(name) for fits in wanted for name in names)) and not any(
+            fits(name) for fits in unwanted for name in names
+        )
+
+    return test
