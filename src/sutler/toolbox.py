@@ -161,7 +161,7 @@ class Toolbox:
         """Have every source, or one, asked anew for the next inventory."""
         with self._lock:
             for member in self._members:
-                if source_id in (None, member.id):
+                if source_id in (None, member.id, member.given_id):
                     member.answer = None
             self._stale = True
 

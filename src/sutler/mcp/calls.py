@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
 from ..servers import InputRequired, RemoteError, RemoteResult
+from .exchange import Exchange, Lost
 from .relay import relay
 from .server_task import ServerTask
-
-if TYPE_CHECKING:
-    from .session import Lost
 
 CALL_SECONDS = 60.0
 _TRIES = 3
@@ -38,6 +37,7 @@ async def call(
     override = spec.tools.get(tool)
     seconds = seconds or (override.timeout if override else None) or spec.timeout or CALL_SECONDS
     doing = ""
+    exchange: Exchange | None = None
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -48,18 +48,15 @@ async def call(
             while attempt < _TRIES:
                 attempt += 1
                 doing = "the server is not ready" + (f" ({task.reason})" if task.reason else "")
-                task = await choose(own)
-                session = await task.session()
+                if client is not None:
+                    task = await choose(own)
+                session = task.present or await task.session()
                 if vet is not None:
                     await own.known.read()
                     await vet((own if own.live else task).known.definition(tool))
                 doing = f"all {spec.concurrency} places of the server were taken"
                 async with own.slots:
                     doing = "no answer"
-                    from .link import Exchange
-                    from .questions import unhurried
-                    from .session import Lost
-
                     exchange = Exchange(
                         method="tools/call",
                         tool=tool,
@@ -88,6 +85,8 @@ async def call(
                 if not isinstance(answer, InputRequired):
                     return answer
                 attempt = 0
+                from .questions import unhurried
+
                 # outside of its place, which others can have while a person thinks
                 asked = {"server": spec.id, "tool": tool, "input_requests": answer.requests}
                 given = await unhurried(ask, asked, exchange) if ask is not None else None
@@ -95,7 +94,8 @@ async def call(
                     raise ToolError("the server asks for input, and the client gave none", notes=exchange.notes)
                 responses, state = given["input_responses"], answer.state
     except TimeoutError:
-        raise ToolTimeout(task.words(f"{name}: {doing} within {seconds:g} s"), retryable=True) from None
+        harmless = exchange is None or not exchange.sent or _safe(own, tool)
+        raise ToolTimeout(task.words(f"{name}: {doing} within {seconds:g} s"), retryable=harmless) from None
     raise AssertionError("unreachable")
 
 
@@ -131,7 +131,17 @@ def _safe(task: ServerTask, tool: str) -> bool:
 
 def _encodable(arguments: Mapping[str, Any], name: str) -> None:
     """Refuse here what JSON has no form for: in the transport it would cost the connection, or silently become null."""
+    if all(_plainly(key) and _plainly(value) for key, value in arguments.items()):
+        return
     try:
         json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArguments(f"{name}: the arguments have no form in JSON: {error}") from None
+
+
+def _plainly(value: Any) -> bool:
+    """Whether one look tells that JSON has a form for it."""
+    kind = cast("type[object]", type(value))
+    if kind is str:
+        return value.isascii()
+    return value is None or kind is bool or (kind is float and math.isfinite(value))

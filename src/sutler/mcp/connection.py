@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..servers import ServerSpec
 from .cache import ServerCache
+from .exchange import Exchange, current
 from .stdio import Child, Junk, Tail
 
 if TYPE_CHECKING:
-    from .link import Exchange, Link
+    from .link import Link
     from .listing import Listing
     from .session import Session
 
@@ -111,20 +112,20 @@ class Connection:
                 self.child = await Child.start(spec, self.stderr)
                 stack.push_async_callback(self.child.end)
         await hub.load()  # beside the server's own start, and no part of its time
-        from . import link as links
+        from .link import Link
         from .session import connect
 
         async with asyncio.timeout(spec.connect_timeout) as limit:
             dead = asyncio.Event()
-            self._link = link = links.Link(
+            self._link = link = Link(
                 probe=self._probe(),
                 on_changed=changed,
                 on_gone=dead.set,
                 on_notification=lambda method, params: hub.notified(spec.id, method, params),
                 junk=junk,
             )
-            self._exchange = exchange = links.Exchange(method="connect")
-            token = links.current.set(exchange)
+            self._exchange = exchange = Exchange(method="connect")
+            token = current.set(exchange)
             try:
                 connecting = connect(
                     spec,
@@ -138,7 +139,7 @@ class Connection:
                 )
                 self._session = session = await stack.enter_async_context(connecting)
             finally:
-                links.current.reset(token)
+                current.reset(token)
             left = (limit.when() or 0.0) - asyncio.get_running_loop().time()
             listing = await session.list_tools(max(0.1, left * 0.9))
         self.doubtful = exchange.failure is not None and not 300 <= exchange.failure.status < 500

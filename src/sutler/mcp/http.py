@@ -24,7 +24,8 @@ from mcp_types import CONNECTION_CLOSED
 
 from ..servers import ServerSpec
 from .bearer import NotRefreshed
-from .link import Exchange, HttpFailure, Link, current
+from .exchange import Exchange, HttpFailure, current
+from .link import Link
 from .stdio import LINE_CAP
 from .streams import NOTICE, over_streams
 

@@ -16,8 +16,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import anyio
@@ -27,14 +25,14 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from .relay import Relay
+from .exchange import Exchange, current
 from .states import take_notes
 from .stdio import Junk, TooLong
 
 for _name in ("mcp", "client"):  # what the SDK logs is told as a reason or a note; unasked it would go to stderr
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-_STAND_IN: Mapping[str, Any] = {"content": [], "isError": True, "resultType": "complete"}
+_STAND_IN: dict[str, Any] = {"content": [], "isError": True, "resultType": "complete"}
 _RESPONSE = frozenset(("jsonrpc", "id", "result"))
 _LOGS_KEPT = 20
 _FORWARDED = frozenset(
@@ -49,65 +47,6 @@ _FORWARDED = frozenset(
 )
 _ID_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")')
 _ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$')
-
-
-@dataclass(slots=True, kw_only=True)
-class HttpFailure:
-    """An HTTP answer that carries no protocol. status 0: there was none, `network` says why."""
-
-    status: int = 0
-    reason: str = ""
-    network: str = ""
-    sent: bool = True
-    authenticate: str = ""
-    retry_after: float | None = None
-    content_type: str = ""
-    location: str = ""
-    body: str = ""
-
-    def __str__(self) -> str:
-        if not self.status:
-            return self.network
-        said = f"HTTP {self.status} {self.reason}".rstrip()
-        if self.status < 300:
-            said = f"it answers with {self.content_type or 'no content type'} where MCP was expected"
-        if self.location:
-            said += f", a redirect to {self.location}, which is not followed"
-        if self.authenticate:
-            said += f", WWW-Authenticate: {self.authenticate}"
-        if self.retry_after is not None:
-            said += f", Retry-After: {self.retry_after:g} s"
-        return f"{said}: {self.body}" if self.body else said
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Exchange:
-    """One request of ours and what came of it, MRTR rounds included. Found by context, and by id once it has one.
-
-    sent: some of it may have reached the server. raw: the answer as it came. error: an error of the peer's own making,
-    None for one that was made on this side. unauthorized: a 401 that a request before the last one was refused with.
-    relay: the modern client that the server's questions go to as they come.
-    """
-
-    method: str
-    tool: str = ""
-    sent: bool = False
-    raw: dict[str, Any] | None = None
-    error: types.ErrorData | None = None
-    failure: HttpFailure | None = None
-    unauthorized: HttpFailure | None = None
-    progress: Callable[..., Any] | None = None
-    ask: Callable[[dict[str, Any]], Any] | None = None
-    relay: Relay | None = None
-    log: Callable[[Mapping[str, Any]], None] | None = None
-    deadline: asyncio.Timeout | None = None
-    asking: int = 0
-    left: float = 0.0
-    ids: list[types.RequestId] = field(default_factory=lambda: list[types.RequestId]())
-    notes: list[str] = field(default_factory=lambda: list[str]())
-
-
-current: ContextVar[Exchange | None] = ContextVar("sutler_mcp_exchange", default=None)
 
 
 class Link:
@@ -256,7 +195,7 @@ class Link:
         method, exchange = self._requests.pop(request)
         if method == "server/discover" and self._silence is not None:
             self._silence.cancel()
-        shown: Mapping[str, Any] = result
+        shown = result
         if method == "tools/list":
             if exchange is not None and exchange.method == method:
                 exchange.raw = result
@@ -264,7 +203,7 @@ class Link:
         elif method == "tools/call" and exchange is not None and (exchange.relay or not _asks(result)):
             exchange.raw = result  # a question that is to be relayed too: the SDK would ask by itself
             shown = _STAND_IN
-        self._push(types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=request, result=dict(shown)))
+        self._push(types.JSONRPCResponse(jsonrpc="2.0", id=request, result=shown))
 
     def _failed(self, message: types.JSONRPCError) -> None:
         request = self._known(message.id)

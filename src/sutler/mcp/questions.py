@@ -17,7 +17,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from ..servers import ServerSpec
-from .link import Exchange, Link, current
+from .exchange import Exchange, current
+from .link import Link
 from .portal import off_loop
 from .reasons import brief
 from .states import take_notes

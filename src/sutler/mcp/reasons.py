@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..errors import ToolError
 from ..servers import RemoteError, ServerSpec
-from .link import Exchange, HttpFailure
+from .exchange import Exchange, HttpFailure
 
 
 class HttpRefused(Exception):

@@ -131,7 +131,10 @@ def _fail(result: RemoteResult, notes: list[str]) -> NoReturn:
 
 
 def _only_text(content: Sequence[Mapping[str, Any]]) -> bool:
-    return all(_kind(block) == "text" and isinstance(block.get("text"), str) for block in content)
+    for block in content:  # noqa: SIM110 - a generator would cost more than all the rest for the one block of most answers
+        if block.get("type") != "text" or not isinstance(block.get("text"), str):
+            return False
+    return True
 
 
 def _text(block: Mapping[str, Any]) -> str:

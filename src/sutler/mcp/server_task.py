@@ -87,6 +87,12 @@ class ServerTask:
         return self.known.era
 
     @property
+    def present(self) -> Session | None:
+        """The session, when there is one that serves."""
+        session = self._session
+        return session if session is not None and session.usable else None
+
+    @property
     def child(self) -> Child | None:
         """Its process, while it runs."""
         child = self._connection.child if self._connection is not None else None
@@ -143,6 +149,7 @@ class ServerTask:
             self._task = None
             self._fail_waiters(self.reason)
             self.settled.set()
+            self._hub.changed(self.spec.id)
 
     async def stop(self, seconds: float = 6.0) -> tuple[str, ...]:
         """End it from whatever task. Returns what did not end, in words."""
@@ -265,8 +272,8 @@ class ServerTask:
 
     async def session(self) -> Session:
         """The live session, waited for. ToolUnavailable says why there is none and what to do."""
-        if self._session is not None and self._session.usable:
-            return self._session
+        if (session := self.present) is not None:
+            return session
         if self._stop.is_set():
             raise ToolUnavailable(f"{self.spec.id}: it is stopped")
         if self.off:

@@ -23,8 +23,9 @@ from mcp import Client
 from ..errors import ToolCallError, ToolError, ToolUnavailable
 from ..servers import InputRequired, RemoteResult, ServerSpec
 from .answers import to_result
+from .exchange import Exchange, HttpFailure, Lost, current
 from .http import over_http
-from .link import Exchange, HttpFailure, Link, current, header_fault
+from .link import Link, header_fault
 from .listing import Listing, read_all
 from .questions import Ask, Questions
 from .reasons import HttpRefused, brief, needs_login, refused, root
@@ -35,19 +36,6 @@ from .streams import over_stdio
 _LISTEN_AGAIN = 1.0
 _ACK_WITHIN = 10.0
 _BUSY = frozenset((429, 502, 503, 504))
-
-
-class Lost(Exception):
-    """A call has no answer. sent: it may have run; refused: it was sent, and the server says that it did not run it.
-
-    again_in: seconds the server wants to be left alone.
-    """
-
-    def __init__(self, why: str, *, sent: bool, refused: bool = False, again_in: float = 0.0) -> None:
-        super().__init__(why)
-        self.sent = sent
-        self.refused = refused
-        self.again_in = again_in
 
 
 class Session:

@@ -55,13 +55,14 @@ class McpToolSource:
     """One server. It offers what the manager has of it: from the disk cache before it is up, live afterwards.
 
     portal: its callables are awaited on the manager's own loop. manager: None where the mcp package is missing, or
-    for a server that must not be started; the source is then listed with its reason.
+    for a server that must not be started; the source is then listed with its reason. steady: whoever made the manager
+    refreshes the toolbox when the server changes.
     """
 
     portal = True
-    steady = False
 
-    def __init__(self, manager: Manager | None, server: ServerSpec) -> None:
+    def __init__(self, manager: Manager | None, server: ServerSpec, *, steady: bool = False) -> None:
+        self.steady = steady
         self._manager = manager
         self._server = server
         self._fingerprint = fingerprint(server)
@@ -158,10 +159,17 @@ class RemoteCall:
         return await self.run(arguments)
 
     async def run(
-        self, arguments: Mapping[str, Any], *, progress: Any = None, ask: Any = None, vet: Any = None
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+        progress: Any = None,
+        ask: Any = None,
+        vet: Any = None,
     ) -> Answer:
+        """seconds: that it may take, instead of the tool's own."""
         result = await self._manager.call(
-            self._server, self._tool, arguments, timeout=self._timeout, progress=progress, ask=ask, vet=vet
+            self._server, self._tool, arguments, timeout=seconds or self._timeout, progress=progress, ask=ask, vet=vet
         )
         return to_value(result, self._output)
 

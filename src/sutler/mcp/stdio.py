@@ -14,9 +14,9 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ..servers import ServerSpec
 
@@ -130,19 +130,49 @@ class Tail:
         return held.decode("utf-8", "backslashreplace").replace("\r", "\n").strip("\n")
 
 
+class _Stdout(asyncio.Protocol):
+    """Hands bytes on as they come, without a task between: each turn of the loop that a call waits for costs it."""
+
+    def __init__(self) -> None:
+        self._take: Callable[[bytes], None] | None = None
+        self._ended: Callable[[], None] = lambda: None
+        self._transport: asyncio.ReadTransport | None = None
+        self._over = False
+
+    def listen(self, take: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self._take, self._ended = take, ended
+        if self._over:
+            ended()
+        elif self._transport is not None:
+            self._transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.ReadTransport", transport)
+        self._transport.pause_reading()  # until somebody listens
+
+    def data_received(self, data: bytes) -> None:
+        if self._take is not None:
+            self._take(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over = True
+        self._ended()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
 class Child:
-    """A running server process. Belongs to the loop it was started on; only `kill` may be called from elsewhere.
+    """A running server process. Belongs to the loop it was started on; only `kill` may be called from elsewhere."""
 
-    gone: set when its stdout is closed, which is the end of the conversation, whatever the process does then.
-    """
-
-    def __init__(self, process: asyncio.subprocess.Process, life: int, stderr: Tail) -> None:
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    def __init__(self, process: asyncio.subprocess.Process, life: int, stderr: Tail, stdout: _Stdout) -> None:
+        assert process.stdin is not None and process.stderr is not None
         self._process = process
         self._life = life
+        self._stdout = stdout
         self.pid = 0  # of the server, not of its keeper
         self.stdin = process.stdin
-        self.stdout = process.stdout
         self.stderr = stderr
         self.how = ""  # how it ended, in words
         self.forced = False  # it did not end when its stdin was closed
@@ -159,6 +189,8 @@ class Child:
         env = environment(spec)
         life, ours = os.pipe()
         told, status = os.pipe()
+        out, into = os.pipe()
+        _widen(out)
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -168,7 +200,7 @@ class Child:
                 *(str(life), str(status), str(int("LC_CTYPE" not in env))),
                 *(str(spec.cwd), spec.command, *spec.args),
                 stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
+                stdout=into,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(life, status),
                 start_new_session=True,
@@ -179,12 +211,16 @@ class Child:
         except BaseException:
             os.close(ours)
             os.close(told)
+            os.close(out)
             raise
         finally:
             os.close(life)
             os.close(status)
-        child = cls(process, ours, stderr)
+            os.close(into)
+        child = cls(process, ours, stderr, _Stdout())
+        pipe = os.fdopen(out, "rb", buffering=0)
         try:
+            await asyncio.get_running_loop().connect_read_pipe(lambda: child._stdout, pipe)
             await child._started(told, spec)
         except BaseException:
             await child.end(grace=0)
@@ -207,18 +243,14 @@ class Child:
         if said[1:2] != [b""]:
             step, _, number = said[1].partition(b" ")
             raise OSError(_why(step.decode(), int(number), spec))
-        _widen(self._process)
 
     async def _drain(self, stream: asyncio.StreamReader) -> None:
         while chunk := await stream.read(_CHUNK):
             self.stderr.add(chunk)
 
-    async def read(self) -> bytes:
-        """The next bytes of its stdout, b"" at the end."""
-        try:
-            return await self.stdout.read(_CHUNK)
-        except OSError:
-            return b""
+    def listen(self, take: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        """Have every piece of its stdout taken as it comes. ended(): it is closed, whatever the process does then."""
+        self._stdout.listen(take, ended)
 
     async def end(self, grace: float | None = None) -> None:
         """Close its stdin, then TERM, then KILL, each after `grace` seconds (GRACE); at last nothing of it is left.
@@ -244,6 +276,7 @@ class Child:
                 self._signal(signal.SIGKILL)
                 await self._gone(1.0)
         self.kill()
+        self._stdout.close()
         self.how = _how(self._process.returncode)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._draining, 0.5)
@@ -293,14 +326,10 @@ def _how(code: int | None) -> str:
         return f"was killed by signal {-code}"
 
 
-def _widen(process: asyncio.subprocess.Process) -> None:
+def _widen(pipe: int) -> None:
     """A larger pipe, where the system grants it: fewer wake-ups for large results."""
-    if sys.platform != "linux":
-        return
-    import fcntl
+    if sys.platform == "linux":
+        import fcntl
 
-    transport = cast("Any", process)._transport  # asyncio has no other way to the pipe
-    pipe: Any = transport.get_pipe_transport(1)
-    if pipe is not None:
-        with contextlib.suppress(OSError, ValueError):  # refused, or closed already: the process is gone
-            fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), _F_SETPIPE_SZ, _PIPE)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE)

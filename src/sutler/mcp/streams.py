@@ -16,7 +16,8 @@ import mcp_types as types
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
-from .link import Exchange, Link, current
+from .exchange import Exchange, current
+from .link import Link
 from .states import take_notes
 from .stdio import Child, Framer
 
@@ -51,11 +52,13 @@ class _ToServer:
 async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStreams]:
     """The streams of a running stdio server. The process is ended by whoever started it."""
 
-    async def read() -> None:
-        framer = Framer()
-        while chunk := await child.read():
-            for line in framer.feed(chunk):
-                link.line(line)
+    framer = Framer()
+
+    def take(chunk: bytes) -> None:
+        for line in framer.feed(chunk):
+            link.line(line)
+
+    def ended() -> None:
         if rest := framer.rest():
             link.junk.add(rest)
             take_notes(link.notes, ["it ended in the middle of a line"])
@@ -72,13 +75,16 @@ async def over_stdio(child: Child, link: Link) -> AsyncGenerator[TransportStream
             with suppress(OSError):
                 await child.stdin.drain()
 
-    reading = asyncio.ensure_future(read())
+    child.listen(take, ended)
     try:
         yield link.reader, _ToServer(send, link)
     finally:
-        reading.cancel()
-        await asyncio.wait([reading])
+        child.listen(_nothing, lambda: None)
         link.close()
+
+
+def _nothing(chunk: bytes) -> None:
+    del chunk
 
 
 @asynccontextmanager

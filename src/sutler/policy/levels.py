@@ -59,12 +59,13 @@ def _safe(spec: ToolSpec, network: bool) -> Decision:
                 return _ALLOW
             return _ask(f"its implementation is the harness's, and its grade is {grade}")
         case "mcp" | "openapi":
-            ceiling = Grade(1, 0) if spec.origin.provenance != "own" else Grade(2, 1)
+            ceiling = _CLOSED_READ if spec.origin.provenance != "own" else _READ
             return _ALLOW if ceiling.covers(grade) else _ask(f"a server's tool with grade {grade}")
         case "code":
             return _ask("it was registered from code text")
 
 
+_READ, _CLOSED_READ = Grade(2, 1), Grade(1, 0)
 _ALLOW = Decision(outcome="allow", by="level safe")
 _FULL = Decision(outcome="allow", by="level full_access")
 _ASKS = Decision(outcome="allow", by="level safe", reason="it asks by rules of its own")

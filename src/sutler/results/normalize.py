@@ -40,25 +40,29 @@ def normalize(value: Any, spec: ToolSpec, *, root: Path | None = None) -> ToolRe
 
 def interpret(value: Any, spec: ToolSpec, *, root: Path | None = None) -> tuple[ToolResult, Any]:
     """The result, and the value that a program gets of the same call; the tool's value is read once."""
-    answer = value if type(value) is Answer else None
     try:
-        read = value if type(value) is Read else read_value(value if answer is None else answer.value)
+        if type(value) is Answer:
+            return _of_answer(value)
+        read = value if type(value) is Read else read_value(value)
     except ToolError as error:
         return failure(error), None
     plain, notes = read.plain, read.notes
-    if answer is not None:
-        result = ToolResult(
-            success=True,
-            output=plain,
-            content=answer.content,
-            extra=answer.extra,
-            notes=(*answer.notes, *notes),
-            wire=answer.wire,
-        )
-        return result, plain
     if spec.origin.kind not in WRAPPED or not read.mapping:
         return ToolResult(success=True, output=plain, notes=notes), plain
     return _unwrap(plain, notes, root), program_value(plain, spec)
+
+
+def _of_answer(answer: Answer) -> tuple[ToolResult, Any]:
+    plain, notes = to_plain(answer.value)
+    result = ToolResult(
+        success=True,
+        output=plain,
+        content=answer.content,
+        extra=answer.extra,
+        notes=(*answer.notes, *notes),
+        wire=answer.wire,
+    )
+    return result, plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ..results import failure
 from ..spec import ToolResult
 from .frames import current_frame, held_loops, holding_its_loop
 from .pipeline import Performed, Pipeline
-from .places import wait, wait_async, within
+from .places import Here, wait, wait_async
 from .sites import Stay
 from .ticket import Ticket
 
@@ -69,7 +69,10 @@ class Calls:
             if ticket.error is None and ticket.decision.outcome == "ask":
                 await core.asking.ask_async(ticket)
             if ticket.error is None:
-                await core.aside(lambda: self.pipeline.begin(ticket))
+                if core.recorder.blocks:
+                    await core.hop(lambda: self.pipeline.begin(ticket))
+                else:
+                    self.pipeline.begin(ticket)
             here = ticket.error is None and core.places.is_this_loop(ticket)
             if ticket.error is None and not here:
                 self.start(ticket)
@@ -94,7 +97,9 @@ class Calls:
             self.landed(ticket)
         if not ticket.claim():
             return self._lost(ticket)
-        return await core.aside(lambda: self.pipeline.complete(ticket, performed))
+        if core.recorder.blocks:
+            return await core.hop(lambda: self.pipeline.complete(ticket, performed))
+        return self.pipeline.complete(ticket, performed)
 
     def _cancelled(self, ticket: Ticket) -> None:
         if ticket.claim():
@@ -179,11 +184,11 @@ class Calls:
 
     async def _perform_here(self, ticket: Ticket) -> Performed:
         """As part of the present task: a server's tool, called on the loop of its session."""
-        ticket.future = future = Future[Performed]()
+        ticket.future = here = Here()
         self._flying.add(ticket)
         if self.core.closed:
             raise _closed()
-        return await within(ticket, future, self.pipeline.perform_async(ticket))
+        return await here.do(self.pipeline.perform_async(ticket))
 
     def landed(self, ticket: Ticket) -> None:
         """Nobody waits for it any more."""
@@ -202,7 +207,7 @@ class Calls:
         return places.start_async(ticket, loop)
 
     def _future(self, ticket: Ticket) -> Future[Performed]:
-        assert ticket.future is not None
+        assert isinstance(ticket.future, Future)
         return ticket.future
 
     def abandon(self, ticket: Ticket) -> None:
@@ -215,7 +220,7 @@ class Calls:
         if future is not None and not future.cancel() and tool is not None and tool.place not in _LOOP_PLACES:
             if ticket.stopper is not None:
                 ticket.stopper.stop("its call passed its deadline or was cancelled")
-            else:
+            elif isinstance(future, Future):
                 self.core.places.abandon(ticket, future)
         if ticket.inner is not None:
             ticket.inner.cancel()
@@ -227,7 +232,7 @@ class Calls:
     def _interrupt(self, ticket: Ticket, error: ToolCallError) -> None:
         """Wakes whoever waits for the call, who then gives it up."""
         future = ticket.future
-        if future is not None and not future.cancel():
+        if future is not None and not future.cancel() and isinstance(future, Future):
             with suppress(InvalidStateError):
                 future.set_exception(error)
 

@@ -147,15 +147,18 @@ class Pipeline:
         """Runs an async tool as part of the present task."""
         tool = ticket.tool
         assert tool is not None
-        entered = self._enter(ticket)
+        remote_tool = tool.place == "portal"
+        entered = self._enter(ticket, prints=not remote_tool)
         try:
             arguments = self._core.injected(ticket, is_async=True)
-            if tool.place == "portal":
+            if remote_tool:
                 remote: Any = tool.resolve()
                 hears = self._core.on_event is not None  # unheard, a server need not tell
                 heard = partial(self._core.progress_of_server, ticket) if hears else None
+                assert ticket.deadline is not None
                 value = await remote.run(
                     arguments,
+                    seconds=ticket.deadline.seconds,
                     progress=heard,
                     ask=_in_context(partial(ask_person, self._core, ticket)),
                     vet=partial(self._core.pins.vet, tool.spec),
@@ -173,8 +176,11 @@ class Pipeline:
         finally:
             self._leave(ticket, entered)
 
-    def _enter(self, ticket: Ticket) -> tuple[Any, Any, Any, Any]:
-        """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints."""
+    def _enter(self, ticket: Ticket, *, prints: bool = True) -> tuple[Any, Any, Any, Any]:
+        """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints.
+
+        prints: whether it may print; a server prints nowhere here, and the person it has asked must see the question.
+        """
         flights = ticket.flights
         frame = Frame(
             owner=self._core,
@@ -185,11 +191,12 @@ class Pipeline:
             flights=flights,
         )
         here = workspace_here.set(ticket.site.workspace)
-        return current_frame.set(frame), here, flights_here.set(flights), capture.begin()
+        return current_frame.set(frame), here, flights_here.set(flights), capture.begin() if prints else None
 
     def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any, Any]) -> None:
         frame, workspace, flights, prints = entered
-        ticket.stdout = capture.end(prints) or ticket.stdout
+        if prints is not None:
+            ticket.stdout = capture.end(prints) or ticket.stdout
         ticket.flight.over = True
         flights_here.reset(flights)
         workspace_here.reset(workspace)

@@ -26,7 +26,6 @@ from ..workspace.loops import LoopThread
 from .frames import being_cancelled, current_frame, held_loops, running_loop
 
 if TYPE_CHECKING:
-    from ..workspace.watchdog import Deadline
     from .core import Core
     from .ticket import Ticket
 
@@ -57,8 +56,10 @@ class Places:
         tool, servers = ticket.tool, self._core.servers
         if tool is None or servers is None or tool.place != "portal":
             return False
-        loop = running_loop()
-        return loop is servers.loop and loop not in held_loops.get()
+        if not servers.manager.portal.current():
+            return False
+        held = held_loops.get()
+        return not held or running_loop() not in held
 
     def loop_of_host(self) -> asyncio.AbstractEventLoop:
         """The loop that host code runs on: never one that a caller of ours may be blocking."""
@@ -200,54 +201,34 @@ async def wait_async(ticket: Ticket, future: Future[T]) -> T:
     raise late(ticket)
 
 
-async def within(ticket: Ticket, future: Future[T], work: Coroutine[Any, Any, T]) -> T:
-    """Awaits work of ours, which ends when it is cancelled, in the present task; cancelling `future` ends it."""
-    deadline = ticket.deadline
-    assert deadline is not None
-    limit = _Limit(deadline)
-    try:
-        async with limit.timeout:
-            future.add_done_callback(limit.end)
-            limit.look()
-            return await work
-    except TimeoutError:
-        if deadline.remaining() <= 0:
-            raise late(ticket) from None
-        raise ToolTimeout("the call was cancelled") from None
-    finally:
-        limit.close()
+class Here:
+    """Stands for the future of work that its caller does in a task of its own: whoever cancels it ends the work."""
 
+    __slots__ = ("_limit", "_loop", "_over")
 
-class _Limit:
-    """A timeout that goes by a deadline that may move, and may be ended from any thread."""
-
-    __slots__ = ("_deadline", "_loop", "_open", "_timer", "timeout")
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._open = True
-        self._timer: asyncio.TimerHandle | None = None
-        self.timeout = asyncio.timeout(None)
+        self._limit = asyncio.timeout(None)
+        self._over = False
 
-    def look(self) -> None:
-        left = self._deadline.remaining()
-        if left > 0:
-            self._timer = self._loop.call_later(min(left, 3600.0), self.look)
-        else:
-            self._end()
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits work that keeps to its deadline by itself. Raises ToolTimeout when it was ended."""
+        try:
+            async with self._limit:
+                return await work
+        except TimeoutError:
+            raise ToolTimeout("the call was cancelled") from None
+        finally:
+            self._over = True
 
-    def end(self, _: object) -> None:
+    def cancel(self) -> bool:
+        """From any thread."""
         _on(self._loop, self._end)
+        return True
 
     def _end(self) -> None:
-        if self._open and not self.timeout.expired():
-            self.timeout.reschedule(self._loop.time())
-
-    def close(self) -> None:
-        self._open = False
-        if self._timer is not None:
-            self._timer.cancel()
+        if not self._over and not self._limit.expired():
+            self._limit.reschedule(self._loop.time())
 
 
 def _start_here(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> Future[T]:

@@ -46,7 +46,7 @@ class Servers:
             ask=partial(ask_person, core, None),
             auth=_auth,
         )
-        self.sources = tuple(McpToolSource(self.manager, spec) for spec in specs)
+        self.sources = tuple(McpToolSource(self.manager, spec, steady=True) for spec in specs)
 
     def start(self) -> None:
         """Connects in the background; waits a moment for those whose tools are not remembered from before."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ToolCallError
 from ..inventory import Row
@@ -22,6 +22,9 @@ from ..workspace.worker import Stopper
 from .frames import Frame, RunState
 from .sites import Site
 from .tools import Tool
+
+if TYPE_CHECKING:
+    from .places import Here
 
 _PROCESS = os.urandom(6).hex()
 _numbers = itertools.count(1)
@@ -105,7 +108,7 @@ class Ticket:
         self.deadline: Deadline | None = None
         self.record: StepRecord | None = None
         self.flight = Flight()
-        self.future: Future[Any] | None = None  # what somebody waits for while it runs elsewhere
+        self.future: Future[Any] | Here | None = None  # what somebody waits for
         self.inner: Future[Any] | None = None  # what its own thread waits for: a coroutine that a sync tool gave back
         self.stopper: Stopper | None = None  # of a call in a worker process
         self._settled = threading.Lock()
