@@ -11,13 +11,14 @@ import gc
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,50 @@ def gateway(file: Path) -> list[list[object]]:
     return [[f"{CLIENTS} gateway clients, {EACH} calls each at once, connecting included", took * 1000, "none crossed"]]
 
 
+def through_the_face(file: Path) -> list[list[object]]:
+    """The same call through the server face, with the sessions on its loop, as `serve` has it, and on another.
+
+    Switches: how often this process gave up its processor for one call, which a hop between threads makes it do.
+    """
+    from mcp import Client
+    from sutler import Runtime
+    from sutler.server.face import Face, Shape
+
+    took: dict[bool, list[float]] = {False: [], True: []}
+    switches: dict[bool, list[float]] = {False: [], True: []}
+
+    async def measured(client: Any, shared: bool) -> None:
+        async def call() -> None:
+            assert not (await client.call_tool("echo", {"x": "1"})).is_error
+
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        took[shared].append(await cpu(call, CALLS))
+        switches[shared].append((resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before) / CALLS)
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            clients: dict[bool, Any] = {}
+            for shared in (False, True):
+                store = file.parent / f"{shared}.db"
+                rt = await stack.enter_async_context(Runtime(**options(file, share_loop=shared, store=store)))
+                assert await rt.ready(20)
+                face = Face(rt, Shape())
+                await face.listing()
+                clients[shared] = await stack.enter_async_context(Client(face.server))
+            for number in range(ROUNDS + 1):
+                for shared, client in clients.items():
+                    await measured(client, shared)
+                if number == 0:
+                    took[False], took[True] = [], []
+
+    asyncio.run(main())
+    names = {False: "sessions on a loop of their own", True: "sessions on the face's loop"}
+    return [
+        [what, min(took[shared]), statistics.median(took[shared]), statistics.median(switches[shared])]
+        for shared, what in names.items()
+    ]
+
+
 def killed(file: Path) -> list[list[object]]:
     """A server dies in the middle of a call; how long the next call takes."""
     from sutler import SyncRuntime
@@ -257,6 +302,8 @@ def main() -> None:
             ["road", "min", "median", "min / min", "median of pairs"],
             round_trip(file),
         )
+        columns = ["where", "min", "median", "switches a call"]
+        show("a call through the server face, CPU ms with client and store", columns, through_the_face(file))
         show("a result of 20 MB over stdio, wall s", ["road", "s"], large(file))
         rows = [*at_once(file), *gateway(file), *killed(file), *reads(folder)]
         show("many at once, and a death, wall ms", ["what", "ms", "note"], rows)

@@ -247,6 +247,11 @@ def test_what_a_server_tells_of_its_lists_reaches_the_client(
 
                 following = asyncio.create_task(follow())
                 stack.callback(following.cancel)
+            with anyio.fail_after(20):  # until the server itself is there and heard, not only what is remembered of it
+                while prompts not in heard:
+                    await client.call_tool("say_prompts_changed")
+                    await asyncio.sleep(0.2)
+            heard.clear()
             before = {tool.name for tool in (await client.list_tools()).tools}
             await client.call_tool("grow")
             await told(tools)

@@ -43,7 +43,7 @@ class Known:
         self._cache = cache
         self._saving: set[asyncio.Task[None]] = set()
         self._relisting: asyncio.Task[None] | None = None
-        self._stale = False
+        self._stale = self._said = self._news = False
         self._by_name: tuple[tuple[RemoteTool, ...], dict[str, Any]] = ((), {})
 
     def remember(self) -> None:
@@ -88,22 +88,24 @@ class Known:
     async def read(self) -> None:
         """Wait until a change that the server has told of is read; not for one that tells all the time."""
         task = self._relisting
-        if task is not None and not task.done():
+        if self._news and task is not None and not task.done():
             await asyncio.wait([task], timeout=LATE)
 
-    def changed(self, session: Session | None, told: Callable[[bool], None]) -> None:
-        """The server says that its tools changed. A storm of that is one new listing, and one more after it.
+    def changed(self, session: Session | None, told: Callable[[bool], None], *, said: bool = True) -> None:
+        """Its tools may be others. A storm of that is one new listing, and one more after it.
 
-        told(differs): called after each new listing, with whether it differs from the one before.
+        said: by the server. told(differs): called after each new listing that differs, or that the server spoke of.
         """
         self._stale = True
+        if said:
+            self._said = self._news = True
         if session is not None and (self._relisting is None or self._relisting.done()):
             self._relisting = asyncio.ensure_future(self._relist(session, told))
 
     async def _relist(self, session: Session, told: Callable[[bool], None]) -> None:
         while self._stale and session.usable:
             await asyncio.sleep(SETTLE)
-            self._stale = False
+            self._stale, said, self._said = False, self._said, False
             try:
                 listing = await session.list_tools(self.spec.connect_timeout)
             except Exception as error:
@@ -111,7 +113,9 @@ class Known:
                 return
             before = self.version
             self.take(listing)
-            told(self.version != before)
+            self._news = self._said
+            if said or self.version != before:
+                told(self.version != before)
 
     async def leave(self) -> None:
         """The session is over: no listing of it goes on."""

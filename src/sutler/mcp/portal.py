@@ -6,10 +6,13 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ClosedError
 from ..workspace.loops import LoopThread
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -60,6 +63,43 @@ class Portal:
     def close(self, timeout: float = 5.0) -> tuple[str, ...]:
         """End the loop and its thread. Returns what did not end, in words."""
         return self._loop.close(timeout)
+
+
+class HostLoop(Portal):
+    """A loop of the host's that the sessions share, so that no call from it changes threads. The host ends it.
+
+    Whoever blocks that loop blocks every session: it is for a host that never does.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._host = loop
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        if self._host.is_closed():
+            raise ClosedError("the event loop that opened the runtime has ended")
+        return self._host
+
+    def current(self) -> bool:
+        import asyncio
+
+        try:
+            return asyncio.get_running_loop() is self._host
+        except RuntimeError:
+            return False
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        import asyncio
+
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self.loop)
+        except BaseException:
+            work.close()
+            raise
+
+    def close(self, timeout: float = 5.0) -> tuple[str, ...]:
+        del timeout
+        return ()
 
 
 async def off_loop(fn: Callable[[], T | Awaitable[T]]) -> T:

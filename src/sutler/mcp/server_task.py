@@ -243,7 +243,7 @@ class ServerTask:
         self._hub.changed(self.spec.id)
         listening = None
         if session.era == "modern" and any(session.tells):
-            listening = asyncio.ensure_future(session.listen(self._changed))
+            listening = asyncio.ensure_future(session.listen(self._hears))
         try:
             await first(self._stop, session.dead)
         finally:
@@ -256,6 +256,9 @@ class ServerTask:
 
     def _changed(self) -> None:
         self.known.changed(self._session, self._relisted)
+
+    def _hears(self) -> None:
+        self.known.changed(self._session, self._relisted, said=False)
 
     def _relisted(self, differs: bool) -> None:
         if differs:

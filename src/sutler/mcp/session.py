@@ -109,8 +109,11 @@ class Session:
             tools=tuple(tool for tool in listing.tools if not faults[id(tool)]), notes=(*listing.notes, *dropped)
         )
 
-    async def listen(self, changed: Callable[[], None]) -> None:
-        """Hold the subscription that a server of 2026-07-28 sends its changes to; the link sees them pass."""
+    async def listen(self, heard: Callable[[], None]) -> None:
+        """Hold the subscription that a server of 2026-07-28 sends its changes to; the link sees them pass.
+
+        heard(): from now on. Nothing is replayed, so what has changed until then has to be asked for.
+        """
         tools, prompts, resources = self.tells
         while self.usable:
             try:
@@ -119,6 +122,7 @@ class Session:
                 )
                 async with asyncio.timeout(_ACK_WITHIN) as limit, stream as told:
                     limit.reschedule(None)
+                    heard()
                     async for _ in told:
                         pass
             except SubscriptionLost:
@@ -128,7 +132,6 @@ class Session:
                 return
             if self.usable:
                 await asyncio.sleep(_LISTEN_AGAIN)
-                changed()  # nothing is replayed, so what changed meanwhile has to be asked for
 
     # ------------------------------------------------------------------ calls
 

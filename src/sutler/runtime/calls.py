@@ -69,7 +69,7 @@ class Calls:
             if ticket.error is None and ticket.decision.outcome == "ask":
                 await core.asking.ask_async(ticket)
             if ticket.error is None:
-                if core.recorder.blocks:
+                if core.recorder.blocks_for(ticket):
                     await core.hop(lambda: self.pipeline.begin(ticket))
                 else:
                     self.pipeline.begin(ticket)
@@ -97,7 +97,7 @@ class Calls:
             self.landed(ticket)
         if not ticket.claim():
             return self._lost(ticket)
-        if core.recorder.blocks:
+        if core.recorder.blocks_for(ticket):
             return await core.hop(lambda: self.pipeline.complete(ticket, performed))
         return self.pipeline.complete(ticket, performed)
 

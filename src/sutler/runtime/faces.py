@@ -59,6 +59,8 @@ class Face(LibraryFace):
     project: the folder whose standing approvals hold, kept in the state directory; None: none do.
     store: None keeps the last runs in memory; a path keeps them in SQLite. on_event: hears calls and runs go by.
     lazy_servers: an MCP server whose tools are remembered from before is started by its first call.
+    share_loop: MCP sessions live on the loop that opens an async Runtime, so that a call from there changes no thread;
+        for a host that never blocks its loop. Nothing to a SyncRuntime, which has none.
     A single folder or function may stand where a list of them may. Raises ConfigError when it is opened, with every
     problem found.
     """
@@ -95,6 +97,7 @@ class Face(LibraryFace):
         on_event: EventHandler | None = None,
         plugins: bool = True,
         lazy_servers: bool = False,
+        share_loop: bool = False,
     ) -> None:
         self._options = Options(
             workspace=workspace,
@@ -126,6 +129,7 @@ class Face(LibraryFace):
             on_event=on_event,
             plugins=plugins,
             lazy_servers=lazy_servers,
+            share_loop=share_loop,
         )
         self._core: Core | None = None
 

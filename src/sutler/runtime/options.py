@@ -54,6 +54,7 @@ class Options:
     on_event: EventHandler | None = None
     plugins: bool = True
     lazy_servers: bool = False
+    share_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,14 @@ class Recorder:
         self.trouble: str | None = None
         self.blocks = not isinstance(self.store, MemoryStore)
 
+    def blocks_for(self, ticket: Ticket) -> bool:
+        """Whether writing down what happens to this call may: a read's rows are written later, by a thread."""
+        store = self.store
+        if not self.blocks:
+            return False
+        reads = ticket.tool is not None and ticket.spec.read_only and not ticket.sizable
+        return not (reads and isinstance(store, SqliteStore) and store.queues())
+
     @cached_property
     def seal(self) -> Seal:
         """Made at the first run that waits."""

@@ -10,6 +10,7 @@ from ..errors import SourceError
 from ..mcp.host_configs import HostFile, Surroundings, read_host_files
 from ..mcp.logins import Logins
 from ..mcp.manager import ServerManager
+from ..mcp.portal import HostLoop
 from ..mcp.source import McpToolSource
 from ..policy.trust import TrustStore
 from ..servers import ServerSpec
@@ -45,6 +46,7 @@ class Servers:
             on_notification=self._notified,
             ask=partial(ask_person, core, None),
             auth=_auth,
+            portal=HostLoop(core.places.host_loop) if core.options.share_loop and core.places.host_loop else None,
         )
         self.sources = tuple(McpToolSource(self.manager, spec, steady=True) for spec in specs)
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +55,11 @@ async def _serve(
 ) -> tuple[str, ...]:
     person = Person(shared=isinstance(transport, Http))
     runtime = Runtime(
-        **options, confirm_handler=person.confirm, user_interaction_handler=person.interact, on_event=Hearing()
+        **options,
+        confirm_handler=person.confirm,
+        user_interaction_handler=person.interact,
+        on_event=Hearing(),
+        share_loop=True,
     )
     await runtime.open()
     try:
@@ -82,14 +86,10 @@ async def _pass_through(runtime: Runtime, face: Face) -> None:
         return
     loop = asyncio.get_running_loop()
 
-    def hears(server: str, method: str, params: Mapping[str, Any]) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(lambda: told(face.notified(method, params)))
-
     tasks: set[asyncio.Task[None]] = set()
 
-    def told(work: Coroutine[Any, Any, None]) -> None:
-        task = loop.create_task(work)
+    def hears(server: str, method: str, params: Mapping[str, Any]) -> None:
+        task = loop.create_task(face.notified(method, params))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 

@@ -44,6 +44,7 @@ class State(Protocol):
 
 
 class Portal(Protocol):
+    def current(self) -> bool: ...
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]: ...
 
 
@@ -57,7 +58,7 @@ class Servers(Protocol):
 
 
 class Upstream:
-    """The way to what upstream servers have beside tools. Used on the server's loop; their sessions live on another."""
+    """The way to what upstream servers have beside tools. Used on the server's loop; the sessions may have another."""
 
     def __init__(self, servers: Servers, updated: Callable[[str], Awaitable[None]]) -> None:
         """updated(uri): a resource that is followed has changed."""
@@ -169,7 +170,7 @@ class Upstream:
         async def look() -> bool:
             return (await self._servers.client(server)).protocol_version in MODERN_PROTOCOL_VERSIONS
 
-        return await asyncio.wrap_future(self._servers.portal.submit(look()))
+        return await self._there(look())
 
     async def _hear(self, server: str, uri: str) -> None:
         """On the sessions' loop: what a modern server tells of one resource."""
@@ -264,9 +265,14 @@ class Upstream:
             return {kind for kind in ("resources", "prompts", "completions") if getattr(has, kind) is not None}
 
         try:
-            return await asyncio.wrap_future(self._servers.portal.submit(look()))
+            return await self._there(look())
         except SutlerError:
             return set()
+
+    async def _there(self, work: Coroutine[Any, Any, T]) -> T:
+        """On the sessions' loop, which under `sutler serve` is this one."""
+        portal = self._servers.portal
+        return await (work if portal.current() else asyncio.wrap_future(portal.submit(work)))
 
     async def _on(self, server: str, ask: Callable[[Any], Awaitable[Any]]) -> Wire:
         """One request to one server. MCPError is the server's own, or says why it cannot be asked."""
@@ -275,7 +281,7 @@ class Upstream:
             return await ask(await self._servers.client(server))
 
         try:
-            result = await asyncio.wrap_future(self._servers.portal.submit(go()))
+            result = await self._there(go())
         except SutlerError as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=f"{server}: {error}") from error
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)

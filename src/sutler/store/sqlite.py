@@ -95,6 +95,10 @@ class SqliteStore:
     def finish_run(self, run: RunRecord) -> None:
         self._write(rows.run_row(run, self._masks), keep=True)
 
+    def queues(self) -> bool:
+        """Whether a row that need not be on the disk at once is only put into a queue now, without any waiting."""
+        return len(self._queue) < _MOST_ROWS // 2 and self._queued_bytes < _MOST_BYTES // 2
+
     def step_started(self, step: StepRecord) -> None:
         self._here()
         step.key = step.key or self._new_key()
