@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sutler import Runtime, SyncRuntime
-from sutler.errors import StoreError, ToolNotFound
+from sutler.errors import StoreError, SutlerError, ToolNotFound
 from sutler.policy.gate import Policy
 from sutler.store import PinRecord
 
@@ -353,3 +353,17 @@ def test_accepting_what_is_not_held_says_so(place: Place) -> None:
     rt = place.open()
     with pytest.raises(ToolNotFound, match="nothing to accept"):
         rt.trust_tool("nobody")
+
+
+def test_a_stored_run_of_a_held_tool_says_so_and_goes_on_once_it_is_accepted(place: Place) -> None:
+    rt = place.open(policy="strict")
+    run = rt.run('send("ada")\nlook()\n"done"', on_ask="wait")
+    assert run.status == "waiting"
+    rt.close()
+    assert call(place.open(policy="full_access")).success
+    place.list(CHANGES["description"], OTHER)
+    rt = place.open(policy="full_access")
+    with pytest.raises(SutlerError, match=r"still waits.*mail::send.*sutler trust mail::send"):
+        rt.resume(run.run_id)
+    rt.trust_tool("mail::send")
+    assert rt.resume(run.run_id).output == "done"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import call, doctor, importing, init, install, login, program, runs, serve, tools, trusting
+from . import audit, call, doctor, importing, init, install, login, program, runs, serve, tools, trusting
 from .context import Cli, Given
 from .help import PlainCommand
 from .report import report
@@ -243,6 +243,27 @@ _add(
     "One run, or one call, as it went.",
     "  sutler runs show 4f1c0a9be210\n  sutler runs show 4f1c --json",
 )
+_audit = _add_group(
+    "audit",
+    "What was decided, called and changed: list, show, verify. Alone: list.",
+    audit.list_lines,
+    "  sutler audit\n  sutler audit --kind decision --since 7d\n  sutler audit verify",
+)
+_add(
+    _audit,
+    "list",
+    audit.list_lines,
+    "The lines of the log, newest first.",
+    "  sutler audit list --tool tool_count_words\n  sutler audit list --kind change --json",
+)
+_add(_audit, "show", audit.show, "One line whole.", "  sutler audit show 12\n  sutler audit show 12 --json")
+_add(
+    _audit,
+    "verify",
+    audit.verify,
+    "Whether the log is as it was written.",
+    "  sutler audit verify\n  sutler audit verify --head 7d1f...",
+)
 _add(
     app,
     "serve",
@@ -278,7 +299,7 @@ _add(
     app,
     "trust",
     trusting.trust,
-    "Say yes to a sutler.toml as it stands.",
-    "  sutler trust --show\n  sutler trust\n  sutler trust .mcp.json --yes",
+    "Say yes to a sutler.toml, or a changed tool.",
+    "  sutler trust --show\n  sutler trust .mcp.json --yes\n  sutler trust github::create_issue",
 )
 _add(app, "doctor", doctor.doctor, "Explain any trouble; runs no tool.", "  sutler doctor\n  sutler doctor --json")

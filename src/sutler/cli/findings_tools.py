@@ -61,7 +61,10 @@ def _unparsed(about: str, problem: SyntaxProblem, tools: int) -> Finding:
 
 
 def _tools(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:
-    found = [Finding(about="quarantined", state="problem", said=_quarantined(item)) for item in inventory.quarantined]
+    found = [
+        Finding(about="quarantined", state="problem", said=_quarantined(item), do=_accepting(item))
+        for item in inventory.quarantined
+    ]
     found += [
         Finding(about="unavailable", state="problem", said=f"{where}: {reason}")
         for where, reason in inventory.unavailable
@@ -90,6 +93,11 @@ def _repeats(note: str, said: tuple[str, ...]) -> bool:
 def _quarantined(item: Quarantined) -> str:
     """A folder's reason begins with its name already."""
     return item.reason if item.tool is None and item.reason.startswith(f"{item.source}:") else str(item)
+
+
+def _accepting(item: Quarantined) -> str:
+    """What to do about a tool that is held because it has changed."""
+    return f"`sutler trust {item.source}::{item.tool}`" if item.held and item.difference else ""
 
 
 def _plain_functions(runtime: SyncRuntime, inventory: Inventory) -> list[Finding]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..errors import ToolNotFound
+from ..errors import ToolNotFound, ToolUnavailable
 from .context import Cli
 from .exits import OK, UNAVAILABLE, Refused
 from .text import count
@@ -164,6 +164,8 @@ def _all_there(runtime: Runtime, profile: str | None, pin: Sequence[str], config
             continue
         try:
             inventory.find(name)
+        except ToolUnavailable:  # it is held, as is said beside
+            continue
         except ToolNotFound as error:
             raise Refused(f"--pin: {error}") from error
 

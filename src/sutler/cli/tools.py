@@ -275,6 +275,9 @@ def _beside(inventory: Inventory) -> dict[str, Any]:
 
 
 def _tell_beside(cli: Cli, inventory: Inventory) -> None:
+    for item in inventory.quarantined:
+        if item.held:
+            cli.out.note(f"held: {item}")
     parts = [
         (len(inventory.shadowed), "shadowed"),
         (len(inventory.quarantined), "quarantined"),

@@ -1,4 +1,4 @@
-"""`sutler trust`: saying yes to a sutler.toml, word for word (TRU-01)."""
+"""`sutler trust`: saying yes to a sutler.toml, word for word (TRU-01), or to a tool that has changed (POL-06)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from .exits import DENIED, OK, Refused
 
 def trust(
     cli: Cli,
-    path: Annotated[
-        Path | None,
+    what: Annotated[
+        str | None,
         typer.Argument(
-            metavar="PATH",
-            help="A sutler.toml or its folder, or a project's config of another host. [default: the nearest upward]",
+            metavar="PATH|TOOL|SERVER",
+            help="A sutler.toml or its folder, or a project's config of another host; or a tool whose definition has"
+            " changed, or a server with all of its tools. [default: the nearest sutler.toml upward]",
             show_default=False,
         ),
     ] = None,
@@ -32,10 +33,18 @@ def trust(
 ) -> int:
     """Trust a sutler.toml as it stands now. Until then nothing it names is run, and its policy may only tighten.
 
-    So with a project's .mcp.json and its like: none of its servers is started before.
+    So with a project's .mcp.json and its like: none of its servers is started before. A tool that is held because its
+    definition has changed since it was first used, or all those of a server, are accepted as they are now.
     """
     if remove and (show or yes):
         raise Refused("--remove goes with neither --show nor --yes")
+    if what is not None and _is_name(what):
+        if remove:
+            raise Refused("--remove goes with a file: a tool that changes again is held again")
+        from .trusting_tools import trust_tools
+
+        return trust_tools(cli, what, show=show, yes=yes)
+    path = Path(what) if what is not None else None
     store = TrustStore(state_dir())
     file = _file(path)
     if remove:
@@ -60,6 +69,14 @@ def trust(
         return _ended(cli, file, trusted=False, said="is not trusted", difference=difference, code=DENIED)
     store.trust(file, text)
     return _ended(cli, file, trusted=True, said="is trusted now", difference=difference)
+
+
+def _is_name(what: str) -> bool:
+    """Whether a tool or server is meant: what is there as a file, or looks like one, is one."""
+    path = Path(what)
+    if "::" in what:
+        return True
+    return not (path.is_file() or (path / FILE_NAME).is_file() or "/" in what or what in (".", "..") or path.suffix)
 
 
 def _file(path: Path | None) -> Path:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from ..errors import ToolNotFound
+from ..errors import ToolNotFound, ToolUnavailable
 from ..sources.library import LibraryToolSource
 from ..spec import ToolSpec
 
@@ -113,7 +113,7 @@ class Mounting:
     def _row(self, name: str) -> Row | None:
         try:
             return self._core.inventory().find(name)
-        except ToolNotFound:
+        except (ToolNotFound, ToolUnavailable):
             return None
 
     def _all(self) -> list[Known]:

@@ -219,7 +219,7 @@ def _record(spec: ToolSpec, *, accepted: bool = False) -> PinRecord:
 
 
 def _reason(spec: ToolSpec) -> str:
-    return f"its definition is not the one that was first used; `sutler trust {spec.qualified}` shows how it differs"
+    return f"its definition is not the one that was first used; `sutler trust {spec.qualified}` shows and accepts it"
 
 
 def _when(at: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..config import Profile
-from ..errors import ConfigError, Problem, ToolNotFound
+from ..errors import ConfigError, Problem, ToolNotFound, ToolUnavailable
 from ..inventory import Inventory, Row
 
 
@@ -18,6 +18,8 @@ def narrowed(whole: Inventory, profile: Profile) -> Inventory:
     for alias, name in profile.tools.items():
         try:
             row = whole.find(name)
+        except ToolUnavailable:  # it is held, and stands among the quarantined
+            continue
         except ToolNotFound as error:
             problems.append(Problem(message=str(error), key=f"profiles.{profile.name}.tools", file=profile.where))
             continue

@@ -15,6 +15,7 @@ from .frames import CallBudget, RunState
 from .program_call import open_call
 
 if TYPE_CHECKING:
+    from ..inventory import Row
     from .core import Core
 
 PersonsAnswer = Literal["allow", "reject", "ask"]
@@ -27,21 +28,32 @@ def waiting_run(core: Core, run_id: str) -> RunRecord:
         raise SutlerError(f"there is no run {run_id!r} in the store")
     if record.status != "waiting" or record.snapshot is None:
         raise SutlerError(f"run {run_id} does not wait for anybody: its status is {record.status}")
+    for source, tool, _ in record.names.values():
+        for item in core.pins.held(f"{source}::{tool}"):
+            raise SutlerError(f"run {run_id} cannot go on, and still waits: {item}")
     return record
 
 
-def restore(state: RunState, record: RunRecord, calls: int) -> None:
-    """Puts back what the run had done: its steps count, and tools that changed since are held."""
+def restore(core: Core, state: RunState, record: RunRecord) -> None:
+    """Puts back what the run had done: its steps count, and tools that changed since are held.
+
+    But for those whose change a person has accepted meanwhile.
+    """
     steps = list(record.steps)
     state.steps = max((step.step for step in steps), default=0)
     state.trace.extend(steps)
-    state.budget = CallBudget(max(0, calls - len(steps)))
-    changed: set[str] = set()
-    for name, (source, tool, digest) in record.names.items():
-        row = program_row(state.inventory, name)
-        if row is None or (row.spec.origin.source, row.spec.name) != (source, tool) or row.spec.digest != digest:
-            changed.add(name)
-    state.held = frozenset(changed)
+    state.budget = CallBudget(max(0, core.limits.calls - len(steps)))
+    state.held = frozenset(
+        name
+        for name, owner in record.names.items()
+        if not _is_as_it_was(core, program_row(state.inventory, name), owner, record.started)
+    )
+
+
+def _is_as_it_was(core: Core, row: Row | None, owner: tuple[str, str, str], since: float) -> bool:
+    if row is None or (row.spec.origin.source, row.spec.name) != owner[:2]:
+        return False
+    return row.spec.digest == owner[2] or core.pins.accepted_since(row.spec, since)
 
 
 def settle(core: Core, state: RunState, answer: Answer | None) -> Callable[[Call], Settled]:

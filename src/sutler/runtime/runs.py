@@ -253,7 +253,7 @@ class Runs:
                 SLOTS[depth].release()
             raise SutlerError(f"a run with the id {run_id} is going on already")
         if resumed is not None:
-            restore(state, resumed, limits.calls)
+            restore(core, state, resumed)
         if parent is not None and any(flight.ended for flight in parent.flights):  # since it was checked
             self.cancel(run_id, "the call that started this run was given up")
         core.recorder.run_begun(going)

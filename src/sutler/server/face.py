@@ -28,7 +28,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import __version__
-from ..errors import ClosedError, ToolNotFound
+from ..errors import ClosedError, ToolNotFound, ToolUnavailable
 from ..inventory import Inventory, Row
 from ..mcp.relay import relay
 from ..runtime import Event, Runtime
@@ -121,7 +121,7 @@ class Face:
     async def listing(self) -> Listing:
         """The tools as they are now. Clients are told when they are not those they were."""
         async with self._looking:
-            inventory = await asyncio.to_thread(self._runtime.core.program_inventory)
+            inventory = await asyncio.to_thread(self._pinned)
             known = self._listing
             if known is not None and known[0] is inventory:
                 return known[1]
@@ -133,6 +133,17 @@ class Face:
         if known is not None:
             await self._tell(ToolsListChanged(), Connection.send_tool_list_changed)
         return listing
+
+    def _pinned(self) -> Inventory:
+        """The tools that there are, each held to the definition that a client saw first (POL-06)."""
+        core = self._runtime.core
+        core.pins.look()
+        inventory = core.program_inventory()
+        if self._programs is None:
+            rows = list(inventory.tools.values())
+        else:
+            rows = [row for name in self._shape.pinned if (row := _found(inventory, name)) is not None]
+        return inventory if core.pins.listed(rows) else core.program_inventory()
 
     def _make(self, inventory: Inventory) -> Listing:
         if self._programs is None:
@@ -257,7 +268,11 @@ class Face:
 
     async def _unknown(self, name: str) -> Wire:
         """A result and no error of the protocol: a model sees it, and can call the tool that it meant."""
-        near = get_close_matches(name, (await self.listing()).tools, n=1)
+        tools = (await self.listing()).tools
+        held = next(iter(self._runtime.core.pins.held(name)), None)
+        if held is not None:
+            return error(strict_text(str(held)), "unavailable")
+        near = get_close_matches(name, tools, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         return error(strict_text(f"there is no tool {name!r}{hint}"), "not_found")
 
@@ -309,5 +324,5 @@ def _found(inventory: Inventory, name: str) -> Row | None:
     """A pinned tool by any name; one that is not there now may come yet."""
     try:
         return inventory.tools.get(name) or inventory.find(name)
-    except ToolNotFound:
+    except (ToolNotFound, ToolUnavailable):
         return None

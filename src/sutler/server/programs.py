@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InvalidArguments, ToolNotFound
+from ..errors import InvalidArguments, ToolCallError
 from ..ranking import ranked
 from ..results import preview
 from ..results.view import MODEL_SEES
@@ -110,9 +111,9 @@ class Programs:
             return error(str(wrong), wrong.kind)
         match name:
             case "search_tools":
-                return self._search(**given)
+                return await asyncio.to_thread(lambda: self._search(**given))
             case "describe_tool":
-                return self._describe(**given)
+                return await asyncio.to_thread(lambda: self._describe(**given))
             case _:
                 return await self._run(**given)
 
@@ -123,6 +124,8 @@ class Programs:
         rows = self._rows()
         found = [row for _, _, row in ranked(rows, query.split())] if query.split() else rows
         shown = found[: max(1, min(limit, _MOST_FOUND))]
+        if not self._runtime.core.pins.listed(shown):  # what a model has read is what it is held to
+            return self._search(query, limit)
         tools = [
             {
                 "name": row.program_name,
@@ -143,7 +146,9 @@ class Programs:
         inventory = self._runtime.core.program_inventory()
         try:
             row = inventory.find(name)
-        except ToolNotFound as missing:
+            if not self._runtime.core.pins.listed([row]):
+                row = self._runtime.core.program_inventory().find(name)
+        except ToolCallError as missing:
             return error(str(missing), missing.kind)
         spec = row.spec
         decision = self._runtime.core.policy.preview(spec, via="run")
