@@ -48,9 +48,7 @@ def seconds_of(value: float, *, most: float) -> float:
 
 def told(outcome: Outcome, seconds: float, *, shut_in: str, hide: Sequence[str] = ()) -> dict[str, Any]:
     """The LCP result: output {exit_code, stdout, stderr}; shut_in says how far the programs were shut in."""
-    stdout, stderr = outcome.stdout, outcome.stderr
-    for secret in hide:
-        stdout, stderr = stdout.replace(secret, "***"), stderr.replace(secret, "***")
+    stdout, stderr = hidden(outcome.stdout, hide), hidden(outcome.stderr, hide)
     output = {"exit_code": outcome.exit_code, "stdout": stdout, "stderr": stderr}
     answer: dict[str, Any] = {"success": True, "output": output, "shut_in": shut_in}
     if outcome.timed_out:
@@ -58,6 +56,13 @@ def told(outcome: Outcome, seconds: float, *, shut_in: str, hide: Sequence[str] 
     if outcome.exit_code:
         return {**answer, "success": False, "error": f"{_how(outcome.exit_code)}{_last(stderr or stdout)}"}
     return answer
+
+
+def hidden(text: str, secrets: Sequence[str]) -> str:
+    """The text without secrets that stand in it as they are."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
 
 
 def _how(code: int) -> str:

@@ -155,6 +155,7 @@ def _started(
         argv, passed = _with_feed(stage, stack, report)
         return subprocess.Popen(
             argv,
+            executable=stage["program"],
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -25,11 +25,12 @@ _BACKSTOP = 5.0  # seconds after its own deadline that a child is given to say s
 class Stage:
     """One program: its argv, and where its streams go. stdin, stdout: files of the job's folder, None for the pipe.
 
-    errors: "out" joins stderr to stdout, "null" drops it. feed: text that the program can read from the file whose
-    number stands for the word {feed} in argv.
+    program: the file that is run, when it is not what argv[0] says. errors: "out" joins stderr to stdout, "null" drops
+    it. feed: text that the program can read from the file whose number stands for the word {feed} in argv.
     """
 
     argv: tuple[str, ...]
+    program: str | None = None
     stdin: str | None = None
     stdout: str | None = None
     append: bool = False

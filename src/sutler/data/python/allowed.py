@@ -60,14 +60,17 @@ PATH_ATTRIBUTES = _words(
 PATH_READS = _words("read_text read_bytes exists is_file is_dir stat iterdir glob open")
 PATH_WRITES = _words("write_text write_bytes mkdir touch")
 
-_MATH = """
-    acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2 expm1 fabs
-    factorial floor fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10
-    log1p log2 modf nan nextafter perm pi pow prod radians remainder sin sinh sqrt sumprod tan tanh tau trunc ulp
-"""
 MEMBERS: Mapping[str, frozenset[str]] = {
-    "math": _words(_MATH),
-    "cmath": _words(_MATH + "phase polar rect infj nanj"),
+    "math": _words(
+        """acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2
+        expm1 fabs factorial floor fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp
+        lgamma log log10 log1p log2 modf nan nextafter perm pi pow prod radians remainder sin sinh sqrt sumprod tan
+        tanh tau trunc ulp"""
+    ),
+    "cmath": _words(
+        "acos acosh asin asinh atan atanh cos cosh e exp inf infj isclose isfinite isinf isnan log log10"
+        " nan nanj phase pi polar rect sin sinh sqrt tan tanh tau"
+    ),
     "itertools": _words(
         """accumulate batched chain combinations combinations_with_replacement compress count cycle dropwhile
         filterfalse groupby islice pairwise permutations product repeat starmap takewhile tee zip_longest"""

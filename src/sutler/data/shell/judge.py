@@ -94,7 +94,7 @@ def _stage(command: Simple, here: Path) -> Stage:
         special(args, look)
     else:
         look_at(COMMANDS[name.text], args, look)
-    return _redirected(Stage(argv=(program, *args)), command.redirections, here)
+    return _redirected(Stage(argv=(name.text, *args), program=program), command.redirections, here)
 
 
 def _program(name: Word) -> str:

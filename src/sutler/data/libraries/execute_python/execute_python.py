@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from sutler import tool
 from sutler.data.gate import Gate, Handler, Refused
-from sutler.data.outcomes import readable_roots, seconds_of, settings_of, told
+from sutler.data.outcomes import hidden, readable_roots, seconds_of, settings_of, told
 from sutler.data.python import judge, runner, sandbox
 from sutler.workspace import held
 from sutler.workspace.commands import Job, Stage, Step, cannot_shut_in, run_job
@@ -136,7 +136,7 @@ def tool_run_python_process(code: str, seconds: int = 60, handles: list[str] | N
     outcome = run_job(job, cwd=Path.cwd())
     walls = [*(["files"] if shut_in else []), *([] if network else ["network"])]
     answer = told(outcome, limit, shut_in=" and ".join(walls) or "not", hide=tuple(secrets.values()))
-    return _with_report(answer, outcome.report)
+    return _with_report(answer, outcome.report, tuple(secrets.values()))
 
 
 def _refused(why: str | None, code: str) -> dict[str, Any] | None:
@@ -147,17 +147,17 @@ def _refused(why: str | None, code: str) -> dict[str, Any] | None:
     return None
 
 
-def _with_report(answer: dict[str, Any], text: str) -> dict[str, Any]:
+def _with_report(answer: dict[str, Any], text: str, hide: tuple[str, ...]) -> dict[str, Any]:
     """Adds the value, and says what went wrong in which line. The report comes from the code's own process."""
     report: Any = None
     with suppress(ValueError):
         report = json.loads(text)
     told_of = cast("dict[str, Any]", report if isinstance(report, dict) else {})
     value, error = told_of.get("value"), told_of.get("error")
-    answer["output"]["value"] = value if isinstance(value, str) else None
+    answer["output"]["value"] = hidden(value, hide) if isinstance(value, str) else None
     if isinstance(error, dict) and not answer["success"]:
         wrong = cast("dict[str, Any]", error)
-        answer["error"] = f"line {wrong.get('line')}: {wrong.get('type')}: {wrong.get('message')}"
+        answer["error"] = hidden(f"line {wrong.get('line')}: {wrong.get('type')}: {wrong.get('message')}", hide)
     return answer
 
 
