@@ -19,6 +19,7 @@ from .python_codes import HARMLESS
 
 SANDBOX, PROCESS = "tool_execute_python_code", "tool_run_python_process"
 CASES = Path(__file__).parent.parent / "cases"
+SHORT = {"execute_python": {"compute_seconds": 0.5}}
 shut_in = pytest.mark.skipif(bool(cannot_shut_in()), reason=f"this machine cannot shut code in: {cannot_shut_in()}")
 
 
@@ -98,10 +99,13 @@ def test_the_files_of_the_sandbox_are_those_of_the_workspace(place: Place, path:
     assert caught.output["value"] == "no"
 
 
-def test_the_sandbox_is_limited_in_memory_output_and_calls(place: Place) -> None:
-    with runtime(place, default_tools=True) as rt:
+def test_the_sandbox_is_limited_in_time_memory_output_and_calls(place: Place) -> None:
+    with runtime(place, default_tools=True, host_tool_configs=SHORT) as rt:
+        assert "computed for longer than 0.5 s" in str(rt.call(SANDBOX, {"code": "while True: pass"}).error)
         assert "256 MB" in str(rt.call(SANDBOX, {"code": "'a' * 10**10"}).error)
-        assert "printed more than" in str(rt.call(SANDBOX, {"code": "while True:\n    print('x' * 10000)"}).error)
+        assert "printed more than" in str(
+            rt.call(SANDBOX, {"code": "for _ in range(99):\n    print('x' * 10**4)"}).error
+        )
         assert "more than 1,000 times" in str(rt.call(SANDBOX, {"code": "while True:\n    read_file('a.txt')"}).error)
 
 
@@ -118,7 +122,7 @@ def test_a_hostile_code_ends_in_an_error_or_does_nothing_in_the_sandbox(place: P
     marker = place.root.parent / "marker"
     code = program.replace("{marker_file}", str(marker)).replace("{canary_file}", str(place.outside / "secret.txt"))
     before = place.outside_as_it_is()
-    with runtime(place, default_tools=True) as rt:
+    with runtime(place, default_tools=True, host_tool_configs=SHORT) as rt:
         result = rt.call(SANDBOX, {"code": code})
         assert rt.call(SANDBOX, {"code": "1 + 1"}).output["value"] == 2
     assert CANARY not in f"{result.output}{result.error}"

@@ -27,11 +27,17 @@ def settings_of(stem: str, config: Mapping[str, Any] | None, known: Mapping[str,
             key=f"host_tool_configs.{stem}.{key}",
         )
         for key, value in given.items()
-        if key not in known or not isinstance(value, known[key])
+        if key not in known or not _fits(value, known[key])
     ]
     if problems:
         raise ConfigError(problems)
     return given
+
+
+def _fits(value: object, wanted: type) -> bool:
+    if isinstance(value, bool):
+        return wanted is bool
+    return isinstance(value, (int, float) if wanted is float else wanted)
 
 
 def readable_roots() -> tuple[Path, ...]:

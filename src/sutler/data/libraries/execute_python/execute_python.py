@@ -24,16 +24,26 @@ TOOL_LIBRARY_ICON = "🐍"
 TOOL_LIBRARY_ALIASES = ("python", "run_python", "code_interpreter")
 
 OUTPUT_BYTES = 200_000
-SANDBOX_SECONDS, SANDBOX_MB = 10.0, 256
-SETTINGS: Mapping[str, type] = {"memory_mb": int, "processes": int, "network": bool, "shut_in": bool, "env": list}
+SANDBOX_MB = 256
+SETTINGS: Mapping[str, type] = {
+    "compute_seconds": float,
+    "memory_mb": int,
+    "processes": int,
+    "network": bool,
+    "shut_in": bool,
+    "env": list,
+}
 
 _gate = Gate("execute_python")
 _settings: Mapping[str, Any] = {}
 
 
 def init_tools_library(config: Mapping[str, Any] | None = None) -> None:
-    """autonomy_level. For the real Python: memory_mb (1024), processes (64 more than the user has), network (false),
-    shut_in (true; false leaves the whole machine to code that was allowed), env (names of variables it gets)."""
+    """autonomy_level. For the sandbox: compute_seconds (10).
+
+    For the real Python: memory_mb (1024), processes (64 more than the user has), network (false), shut_in (true; false
+    leaves the whole machine to code that was allowed), env (names of variables it gets).
+    """
     global _gate, _settings
     _settings = settings_of("execute_python", config, SETTINGS)
     _gate = _gate.configured(config)
@@ -61,7 +71,7 @@ def tool_execute_python_code(code: str, tool_context: Any = None) -> dict[str, A
     ran = sandbox.run(
         code,
         _files(getattr(tool_context, "call_tool", None)),
-        compute_seconds=SANDBOX_SECONDS,
+        compute_seconds=float(_settings.get("compute_seconds", 10)),
         memory_mb=SANDBOX_MB,
         output_bytes=OUTPUT_BYTES,
     )
