@@ -7,6 +7,7 @@ from __future__ import annotations
 # code -> what its last expression must be, as repr
 HARMLESS: dict[str, str] = {
     "1 + 1": "2",
+    "from __future__ import annotations\n3": "3",
     "import math\nround(math.sqrt(2), 3)": "1.414",
     "import json\njson.loads('[1, 2]')": "[1, 2]",
     "from collections import Counter\nCounter('abca').most_common(1)": "[('a', 2)]",

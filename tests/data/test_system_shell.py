@@ -257,6 +257,42 @@ def test_commands_run_at_once_each_in_its_own_folder(place: Place) -> None:
     assert results == {number: f"f{number}\n" for number in range(8)}
 
 
+@pytest.mark.requirement("LCP-20")
+def test_runtimes_with_other_levels_and_handlers_do_not_decide_for_each_other(place: Place) -> None:
+    """16 threads over 4 runtimes of the same library: each call meets its own runtime's level and person."""
+    yes, allow = answering(("always", ""))
+    no, reject = answering(("reject", "no"))
+    levels = {
+        "safe-yes": ("safe", allow),
+        "safe-no": ("safe", reject),
+        "strict": ("strict", reject),
+        "full": ("full_access", reject),
+    }
+    runtimes = {
+        name: runtime(place, handler, host_tool_configs={"system_shell": {"autonomy_level": level}}).open()
+        for name, (level, handler) in levels.items()
+    }
+    wrong: list[str] = []
+
+    def work(name: str, number: int) -> None:
+        for turn in range(3):
+            made = place.root / f"{name}-{number}-{turn}"
+            ran = run(runtimes[name], f"touch {made.name}").success
+            read = run(runtimes[name], "pwd").success
+            if ran != (name in ("safe-yes", "full")) or ran != made.exists() or read != (name != "strict"):
+                wrong.append(made.name)
+
+    threads = [threading.Thread(target=work, args=(name, number)) for name in levels for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for rt in runtimes.values():
+        rt.close()
+    assert wrong == []
+    assert yes and len(no) == 4 * 3 * (1 + 2)  # safe-no asks for touch, strict for both; full access for none
+
+
 @pytest.mark.requirement("LCP-13")
 def test_a_secret_reaches_an_allowed_command_by_its_handle_and_no_output(place: Place) -> None:
     asked, handler = answering(("allow", ""))

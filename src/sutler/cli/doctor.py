@@ -127,6 +127,7 @@ def _places(cli: Cli, runtime: SyncRuntime | None) -> list[Finding]:
     """The workspace, and where tools run (WSP-04)."""
     from ..workspace import per_thread_cwd
     from ..workspace.confine import confinement
+    from ..workspace.network import cannot_cut_off
 
     found: list[Finding] = []
     if runtime is not None:
@@ -158,10 +159,13 @@ def _places(cli: Cli, runtime: SyncRuntime | None) -> list[Finding]:
         found.append(Finding(about="workers", state="ok", said=said))
     else:
         found.append(Finding(about="workers", state="note", said="this platform has no worker processes"))
-    if held.landlock:
-        found.append(Finding(about="confinement", state="ok", said=f"Landlock, version {held.landlock}"))
-    else:
-        found.append(Finding(about="confinement", state="note", said=f"no Landlock: {held.reason}"))
+    open_network = cannot_cut_off()
+    walls = f"Landlock, version {held.landlock}" if held.landlock else f"no Landlock: {held.reason}"
+    network = (
+        f"programs cannot be cut off from it: {open_network}" if open_network else "programs can be cut off (seccomp)"
+    )
+    found.append(Finding(about="confinement", state="ok" if held.landlock else "note", said=walls))
+    found.append(Finding(about="network", state="note" if open_network else "ok", said=network))
     return found
 
 

@@ -61,6 +61,7 @@ PATH_READS = _words("read_text read_bytes exists is_file is_dir stat iterdir glo
 PATH_WRITES = _words("write_text write_bytes mkdir touch")
 
 MEMBERS: Mapping[str, frozenset[str]] = {
+    "__future__": _words("annotations"),
     "math": _words(
         """acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2
         expm1 fabs factorial floor fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp

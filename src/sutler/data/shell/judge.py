@@ -20,6 +20,7 @@ from .words import NotUnderstood, Pipeline, Redirection, Simple, Word, parse
 SYSTEM_PATH = "/usr/bin:/bin"
 _NULL = "/dev/null"
 _MOST_MATCHES = 10_000
+_MOST_PROGRAMS = 32
 _OTHERS = ("busybox", "toybox")  # programs that are many, with options of their own
 # The commonest, in plain words; every other command that is not in the table asks as well.
 _WHY = {
@@ -50,7 +51,10 @@ def judge(text: str, cwd: Path) -> list[Step]:
     here = inside_folder(".", cwd)
     steps: list[Step] = []
     after_cd = False
-    for pipeline in parse(text):
+    pipelines = parse(text)
+    if sum(len(pipeline.commands) for pipeline in pipelines) > _MOST_PROGRAMS:
+        raise NotUnderstood(f"it starts more than {_MOST_PROGRAMS} programs")
+    for pipeline in pipelines:
         if after_cd and pipeline.then == "||":
             raise NotUnderstood("something depends on cd failing")
         moved = _moved(pipeline, here)

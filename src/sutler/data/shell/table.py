@@ -191,6 +191,8 @@ def _date(operands: Sequence[str], seen: Sequence[tuple[str, str]], look: LookAt
     for operand in operands:
         if not operand.startswith("+"):
             raise NotUnderstood("date would set the clock")
+    if any("TZ" in value for _, value in seen):
+        raise NotUnderstood("date would read the file of a time zone")
 
 
 _TESTS = "-e -f -d -r -w -x -s -h -L -n -z = == != -eq -ne -lt -le -gt -ge -nt -ot ! ( ) -a -o ]"
@@ -299,7 +301,6 @@ COMMANDS: Mapping[str, Command] = {
     "expand": Command(flags="i", valued={"t": "text"}),
     "unexpand": Command(flags="a", valued={"t": "text"}),
     "column": Command(flags="t", valued={"s": "text"}),
-    "strings": Command(flags="a", valued={"n": "number"}),
     "od": Command(flags="abcdfilosvx", valued=dict.fromkeys("AtjNw", "text")),
     "base64": Command(flags="di", valued={"w": "number"}, most=1, long={"--decode": None, "--wrap": "number"}),
     "base32": Command(flags="di", valued={"w": "number"}, most=1),
