@@ -100,15 +100,20 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b'{"choices": [')
                 self.close_connection = True
                 return None
-            case "trickles":
+            case "fails-well":
+                return self._json(200, {"error": {"message": "the model is not loaded"}})
+            case "moved":
+                return self._json(308, {}, {"location": "https://me:pw@elsewhere.example/v1/chat/completions"})
+            case "trickles" | "pings":
                 self.send_response(200)
-                self.send_header("content-type", "application/json")
+                kind = "application/json" if model == "trickles" else "text/event-stream"
+                self.send_header("content-type", kind)
                 self.send_header("content-length", "100000")
                 self.end_headers()
                 for _ in range(600):
                     if server.release.is_set():
                         break
-                    self.wfile.write(b" ")
+                    self.wfile.write(b" " if model == "trickles" else b": still here\n\n")
                     self.wfile.flush()
                     time.sleep(0.05)
                 return None

@@ -97,6 +97,11 @@ def test_servers_give_images_each_in_their_way(models: StandIn) -> None:
         ("hangs", r"did not answer POST /v1/chat/completions within 0.3 s"),
         ("trickles", r"did not answer POST /v1/chat/completions within 0.3 s"),
         ("cut", r"broke off POST /v1/chat/completions"),
+        ("fails-well", r"failed: the model is not loaded"),
+        (
+            "moved",
+            r"sends POST .* elsewhere .308., to https://elsewhere.example/v1/chat/completions: write the base_url",
+        ),
     ],
 )
 def test_a_failure_names_the_server_the_model_and_what_happened(models: StandIn, model: str, says: str) -> None:
@@ -109,9 +114,11 @@ def test_a_failure_names_the_server_the_model_and_what_happened(models: StandIn,
 
 
 def test_a_server_that_does_not_stream_well_is_named_too(models: StandIn) -> None:
-    for model in ("html", "odd", "broken"):
+    for model in ("html", "odd", "broken", "fails-well"):
         with pytest.raises(ModelError, match=model):
             Client(llm=server(models, model)).generate_text("hello", streaming_callback=lambda text: None)
+    with pytest.raises(ModelError, match=r"'pings' .* did not answer POST /v1/chat/completions within 0.3 s"):
+        Client(llm=server(models, "pings", timeout=0.3)).generate_text("hello", streaming_callback=lambda text: None)
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

@@ -72,6 +72,7 @@ def test_a_client_carries_the_tools_binding_that_its_name_says(folder: Path) -> 
             {"tti_binding_name": "diffusers"},
             r"no tti binding 'diffusers'.*given as an object or a callable: tti=\.\.\.",
         ),
+        ({"ttm_binding_name": "x"}, "a ttm binding is given as an object or a callable, ttm="),
         ({"llm_binding_config": {}}, "llm_binding_config is given without llm_binding_name"),
         ({"llm_binding_name": "openai", "llm": len}, "llm and llm_binding_name exclude each other"),
         (
@@ -83,6 +84,11 @@ def test_a_client_carries_the_tools_binding_that_its_name_says(folder: Path) -> 
 def test_a_binding_that_there_is_not_is_named_with_the_closest(keywords: Any, says: str) -> None:
     with pytest.raises(RuntimeError, match=says):
         LollmsClient(**keywords)
+
+
+def test_a_keyword_that_there_is_not_is_named_with_the_closest() -> None:
+    with pytest.raises(TypeError, match="LollmsClient takes no 'conection'; did you mean 'connection'"):
+        LollmsClient(conection=len)
 
 
 @pytest.mark.requirement("LCP-12")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import textwrap
@@ -164,6 +165,11 @@ def test_a_wrong_server_is_named_with_its_key(server: Any, says: str) -> None:
         MCPBinding(servers=[server])
 
 
+def test_a_keyword_that_there_is_not_is_named_with_the_closest(files: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="MCPBinding takes no 'polcy'; did you mean 'policy'"):
+        MCPBinding(servers=[files], polcy="strict")
+
+
 def test_two_servers_of_one_alias_are_refused(files: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"servers\[1\]: two servers of the alias 'filesystem'"):
         MCPBinding(servers=[files, files])
@@ -196,6 +202,27 @@ def test_a_tool_that_writes_asks_and_with_nobody_to_ask_it_is_denied(files: dict
         assert binding.execute_tool("filesystem::write_file", {"path": "b.txt"})["success"]
     assert len(asked) == 1 and "b.txt" in asked[0]
     assert (tmp_path / "data" / "b.txt").read_text() == "written"
+
+
+@pytest.mark.requirement("LCP-11", "MCP-12")
+def test_a_binding_serves_a_running_loop_and_its_threads(files: dict[str, Any]) -> None:
+    async def main() -> list[Any]:
+        with MCPBinding(servers=[files]) as binding:
+            one = binding.execute_tool("filesystem::read_file", {"path": "a.txt"})
+            more = (
+                asyncio.to_thread(binding.execute_tool, "filesystem::read_file", {"path": "a.txt"}) for _ in range(5)
+            )
+            return [one["output"], *(result["output"] for result in await asyncio.gather(*more))]
+
+    assert asyncio.run(main()) == ["hello"] * 6
+
+
+@pytest.mark.requirement("LCP-18")
+def test_a_server_that_dies_in_a_call_serves_the_next_one() -> None:
+    server = {"alias": "odd", "command": sys.executable, "args": [FAULTS, "ok"]}
+    with MCPBinding(servers=[server], policy="full_access") as binding:
+        assert binding.execute_tool("odd::die")["kind"] == "crashed"
+        assert binding.execute_tool("odd::echo", {"x": 1})["success"]
 
 
 def bridge(folder: Path, isolation: str = "thread") -> Path:

@@ -316,3 +316,29 @@ def test_models_of_an_untrusted_file_are_withheld(tmp_path: Path, monkeypatch: p
     with SyncRuntime(default_tools=False) as rt:
         assert rt.core.client is None
         assert any("withheld: model echo" in reason for reason in rt.settings.config.withheld)
+
+
+@pytest.mark.requirement("LCP-16")
+def test_a_large_image_crosses_from_and_to_a_worker_process(runtime: Open, tmp_path: Path) -> None:
+    folder = library(
+        tmp_path,
+        "large",
+        """
+        from sutler import tool
+
+        @tool(isolation="process")
+        def tool_large(lollms_client_instance=None):
+            drawn = lollms_client_instance.generate_image("x")
+            return [len(drawn), len(lollms_client_instance.edit_image(drawn, "darker")), drawn[:4] == b"\\x89PNG"]
+        """,
+    )
+
+    class Painter:
+        def generate_image(self, prompt: str) -> bytes:
+            return b"\x89PNG" + bytes(20_000_000)
+
+        def edit_image(self, images: bytes, prompt: str) -> bytes:
+            return images + b"!"
+
+    rt = runtime(tool_folders=[folder], client=Client(tti=Painter()))
+    assert rt.call("tool_large").output == [20_000_004, 20_000_005, True]

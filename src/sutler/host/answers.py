@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, cast
 
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([^\s`]*)[^\n`]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+(```++|~~~++)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _NAMED = re.compile(r"(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*|`)?([\w./-]+\.\w{1,8})(?:\*\*|`)?:?[ \t]*\n?\s*$")
 _THINKING = re.compile(r"<(think|thinking)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _TAG = re.compile(r"<([A-Za-z_][\w.-]*)(?:\s[^<>]*)?>")

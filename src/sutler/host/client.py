@@ -75,12 +75,12 @@ class Client(Structured, Media, Knowledge):
         """
         from pathlib import Path
 
-        from ..config import Config, load
+        from ..config import Config, load, user_config_file
         from .models import bindings_of
 
         if not isinstance(config, Config):
             path = Path(config)
-            config = load(path, start=path.parent)
+            config = load(path, start=path.parent, user_file=user_config_file())
         return cls(**bindings_of(config.models.values()))
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ MOST_BYTES = 200_000_000
 _BUSY = frozenset({429, 503})
 _TRIES = 3
 _PATIENCE = 20.0  # seconds that a busy server may ask for
+_MOST_OF_A_LINE = 10_000_000
 _SHOWN = 300
 _SHARE = 0.9  # of what a tool's call has left: the tool that asks can still say what happened
 
@@ -97,7 +98,7 @@ class Http:
                 asked = _seconds(response.headers.get("retry-after", ""))
                 if may_wait and response.status_code in _BUSY and asked < until.deadline - time.monotonic():
                     return asked
-                raise self._refused(response.status_code, where, content)
+                raise self._refused(response, where, content)
         except (httpx2.TimeoutException, _Late) as error:
             raise self._error(f"did not answer {where} within {until.seconds:.3g} s") from error
         except httpx2.ConnectError as error:
@@ -106,23 +107,32 @@ class Http:
             raise self._error(f"broke off {where}: {_first_line(error)}") from error
 
     def _read(self, response: httpx2.Response, until: Until) -> bytes:
-        content = bytearray()
+        return b"".join(self._chunks(response, until))
+
+    def _chunks(self, response: httpx2.Response, until: Until) -> Iterator[bytes]:
+        """What comes in, for as long and as much as it may be."""
+        size = 0
         for chunk in response.iter_bytes():
-            content += chunk
             if time.monotonic() > until.deadline:
                 raise _Late
-            if len(content) > MOST_BYTES:
+            size += len(chunk)
+            if size > MOST_BYTES:
                 raise self._error(f"answered with more than {MOST_BYTES:,} bytes")
-        return bytes(content)
+            yield chunk
 
     def _events(self, response: httpx2.Response, until: Until, pieces: Callable[[str], object]) -> None:
-        from httpx2 import EventSource
-
-        for event in EventSource(response, max_event_size=MOST_BYTES):
-            if time.monotonic() > until.deadline:
-                raise _Late
-            if event.data == "[DONE]" or pieces(event.data) is False:
-                return
+        """Each `data:` line, until the server or the listener ends it. The API has no event of more than one line."""
+        rest = b""
+        for chunk in self._chunks(response, until):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _MOST_OF_A_LINE:
+                raise self._error(f"sent an event of more than {_MOST_OF_A_LINE:,} bytes")
+            for line in lines:
+                if not line.startswith(b"data:"):
+                    continue
+                data = line[5:].decode("utf-8", "replace").strip()
+                if data == "[DONE]" or pieces(data) is False:
+                    return
 
     def _connections(self) -> httpx2.Client:
         with self._lock:
@@ -143,9 +153,12 @@ class Http:
         if client is not None:
             client.close()
 
-    def _refused(self, status: int, where: str, content: bytes) -> ModelError:
-        said = _said(content)
+    def _refused(self, response: httpx2.Response, where: str, content: bytes) -> ModelError:
+        said, status = _said(content), response.status_code
         match status:
+            case 301 | 302 | 303 | 307 | 308:
+                moved = shown_url(str(response.headers.get("location", "")))
+                text = f"sends {where} elsewhere ({status}), to {moved}: write the base_url that is meant"
             case 401 | 403:
                 hint = "the key is wrong" if self._key else "it wants a key: give api_key"
                 text = f"refused {where} ({status}; {hint})"
@@ -173,12 +186,15 @@ class _Late(Exception):
 
 
 def as_json(http: Http, content: bytes, what: str) -> Any:
-    """An answer's JSON. ModelError shows the begin of what came instead."""
+    """An answer's JSON. ModelError shows the begin of what came instead, or the error that it holds."""
     try:
-        return json.loads(content)
+        answer = json.loads(content)
     except (ValueError, RecursionError):
         shown = _said(content) or "nothing"
         raise http.wrong(f"answered {what} with what is no JSON: {shown}") from None
+    if table_of(answer).get("error"):  # with a status that says all is well
+        raise http.wrong(f"failed: {_said(content)}")
+    return answer
 
 
 def shown_url(url: str) -> str:

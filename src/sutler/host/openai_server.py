@@ -260,10 +260,7 @@ class OpenAIServer:
             choice = answer["choices"][0]
             message = dict(choice["message"])
         except (KeyError, IndexError, TypeError, ValueError):
-            said = table_of(answer).get("error")
-            raise self._http.wrong(
-                f"failed: {said}" if said else "answered a chat completion in another form than the API's"
-            ) from None
+            raise self._http.wrong("answered a chat completion in another form than the API's") from None
         message["finish_reason"] = choice.get("finish_reason")
         if isinstance(message.get("content"), list):  # in parts
             message["content"] = "".join(str(part.get("text", "")) for part in message["content"])

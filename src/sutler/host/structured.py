@@ -36,14 +36,22 @@ class Structured(Text):
 
         ModelError when no answer of `max_retries` fits.
         """
-        self.need("llm", "generate_structured_content")
+        more = {"images": images, "system_prompt": system_prompt, **options}
+        return self._structured("generate_structured_content", prompt, schema, more, max_retries)
+
+    def _structured(
+        self,
+        what: str,
+        prompt: str,
+        schema: Mapping[str, Any] | str,
+        options: Mapping[str, Any],
+        tries: int = _TRIES,
+    ) -> Any:
+        self.need("llm", what)
         wanted = _schema(schema)
-        ask = (
-            f"{prompt}\n\nAnswer with JSON alone, that fits this JSON Schema:\n{json.dumps(wanted, ensure_ascii=False)}"
-        )
-        return self._read(
-            "generate_structured_content", ask, _fitting(wanted), images, system_prompt, max_retries, options
-        )
+        text = json.dumps(wanted, ensure_ascii=False)
+        ask = f"{prompt}\n\nAnswer with JSON alone, that fits this JSON Schema:\n{text}"
+        return self._read(what, ask, _fitting(wanted), options, tries)
 
     def generate_code(
         self,
@@ -59,7 +67,8 @@ class Structured(Text):
         ask = f"{prompt}\n\nAnswer with one ```{language} code block that holds all of the code."
         if template:
             ask += f"\nFill in this template:\n```{language}\n{template}\n```"
-        return self._read("generate_code", ask, _first_code, images, system_prompt, _TRIES, options)
+        more = {"images": images, "system_prompt": system_prompt, **options}
+        return self._read("generate_code", ask, _first_code, more)
 
     def generate_codes(
         self,
@@ -75,7 +84,8 @@ class Structured(Text):
         ask = f"{prompt}\n\nAnswer with code blocks (```{language}), each with its file's name on the line before it."
         if template:
             ask += f"\nFill in this template:\n```{language}\n{template}\n```"
-        return self._read("generate_codes", ask, _blocks, images, system_prompt, _TRIES, options)
+        more = {"images": images, "system_prompt": system_prompt, **options}
+        return self._read("generate_codes", ask, _blocks, more)
 
     def update_code(self, original_code: str, instruction: str, language: str = "python", **options: Any) -> str:
         """The code with a change made to it, whole."""
@@ -84,7 +94,7 @@ class Structured(Text):
             f"Change this code.\n```{language}\n{original_code}\n```\nThe change: {instruction}\n\n"
             f"Answer with one ```{language} code block that holds all of the changed code."
         )
-        return self._read("update_code", ask, _first_code, None, None, _TRIES, options)
+        return self._read("update_code", ask, _first_code, options)
 
     def generate_with_tag(self, prompt: str, tag: str, images: Sequence[Any] | None = None, **options: Any) -> str:
         """What the model writes inside <tag>...</tag>."""
@@ -97,12 +107,12 @@ class Structured(Text):
 
         self.need("llm", "generate_with_tag")
         ask = f"{prompt}\n\nWrite the answer inside <{tag}> and </{tag}>."
-        return self._read("generate_with_tag", ask, read, images, None, _TRIES, options)
+        return self._read("generate_with_tag", ask, read, {"images": images, **options})
 
     def generate_with_tags(self, prompt: str, images: Sequence[Any] | None = None, **options: Any) -> dict[str, str]:
         """What the model writes inside each tag that the prompt asks for."""
         self.need("llm", "generate_with_tags")
-        return self._read("generate_with_tags", prompt, _some_tags, images, None, _TRIES, options)
+        return self._read("generate_with_tags", prompt, _some_tags, {"images": images, **options})
 
     def yes_no(
         self,
@@ -114,15 +124,10 @@ class Structured(Text):
         **options: Any,
     ) -> Any:
         """True or False; {answer, explanation} when asked for."""
-        self.need("llm", "yes_no")
         schema = _object(answer={"type": "boolean"}, explanation={"type": "string"})
-        found = self.generate_structured_content(
-            _in_context(f"Answer the question with true or false.\nQuestion: {question}", context),
-            schema,
-            images=images,
-            system_prompt=system_prompt,
-            **options,
-        )
+        ask = _in_context(f"Answer the question with true or false.\nQuestion: {question}", context)
+        more = {"images": images, "system_prompt": system_prompt, **options}
+        found = self._structured("yes_no", ask, schema, more)
         return found if return_explanation else found["answer"]
 
     def multichoice_question(
@@ -140,7 +145,7 @@ class Structured(Text):
         last = len(possible_answers) - 1
         schema = _object(index={"type": "integer", "minimum": 0, "maximum": last}, explanation={"type": "string"})
         ask = f"Choose the number of the right answer.\nQuestion: {question}\nAnswers:\n{_numbered(possible_answers)}"
-        found = self.generate_structured_content(_in_context(ask, context), schema, **options)
+        found = self._structured("multichoice_question", _in_context(ask, context), schema, options)
         return found if return_explanation else found["index"]
 
     def multichoice_ranking(
@@ -157,9 +162,8 @@ class Structured(Text):
         numbers = {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)}
         ranking = {"type": "array", "items": numbers, "minItems": count, "maxItems": count, "uniqueItems": True}
         ask = f"Rank all answers, the best first.\nQuestion: {question}\nAnswers:\n{_numbered(possible_answers)}"
-        found = self.generate_structured_content(
-            _in_context(ask, context), _object(ranking=ranking, explanation={"type": "string"}), **options
-        )
+        schema = _object(ranking=ranking, explanation={"type": "string"})
+        found = self._structured("multichoice_ranking", _in_context(ask, context), schema, options)
         return found if return_explanation else found["ranking"]
 
     def long_context_processing(
@@ -221,19 +225,12 @@ class Structured(Text):
     # ------------------------------------------------------------------
 
     def _read(
-        self,
-        what: str,
-        ask: str,
-        read: Callable[[str], T],
-        images: Sequence[Any] | None,
-        system_prompt: str | None,
-        tries: int,
-        options: Mapping[str, Any],
+        self, what: str, ask: str, read: Callable[[str], T], options: Mapping[str, Any], tries: int = _TRIES
     ) -> T:
         """The answer as `read` reads it; asked again, with the reason, when that raises ValueError."""
         again, text, reason = ask, "", ""
         for _ in range(max(1, tries)):
-            text = self.generate_text(again, images=images, system_prompt=system_prompt or "", **options)
+            text = self.generate_text(again, **options)
             try:
                 return read(text)
             except ValueError as error:

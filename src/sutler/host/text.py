@@ -22,7 +22,7 @@ class Text(Bindings):
         self,
         prompt: str,
         images: Sequence[Any] | None = None,
-        system_prompt: str = "",
+        system_prompt: str | None = "",
         n_predict: int | None = None,
         *,
         temperature: float | None = None,

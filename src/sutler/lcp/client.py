@@ -8,11 +8,13 @@ from typing import Any
 from ..closest import closest
 from ..errors import ModelError
 from ..host import Client, OpenAIServer
+from ..host.bindings import MODALITIES
 
 _OPENAI = "https://api.openai.com/v1"
 # How LCP hosts spell what OpenAIServer takes.
 _SPELLED = {"host_address": "base_url", "model_name": "model", "service_key": "api_key"}
 _TOOLS = ("lcp", "mcp")
+_KEYWORDS = (*MODALITIES, "tools")
 
 
 class LollmsClient(Client):
@@ -59,6 +61,9 @@ class LollmsClient(Client):
                 raise ModelError(f"{field}_binding_config is given without {field}_binding_name")
         if tools_binding_name is None and tools_binding_config is not None:
             raise ModelError("tools_binding_config is given without tools_binding_name: write 'lcp' or 'mcp'")
+        for keyword in bindings:
+            if keyword not in _KEYWORDS:
+                raise _no_keyword(keyword)
         super().__init__(**bindings)
         if tools_binding_name is not None:
             self.update_tools_binding(tools_binding_name, tools_binding_config)
@@ -82,6 +87,14 @@ class LollmsClient(Client):
                 return MCPBinding(**config)
             case _:
                 raise ModelError(f"there is no tools binding {name!r}{_hint(name, _TOOLS)}")
+
+
+def _no_keyword(keyword: str) -> Exception:
+    """The error for a keyword that there is not: of a modality that has no binding of ours, or misspelt."""
+    field = keyword.partition("_binding_")[0]
+    if field != keyword and field in _KEYWORDS:
+        return ModelError(f"there is no {keyword}: a {field} binding is given as an object or a callable, {field}=...")
+    return TypeError(f"LollmsClient takes no {keyword!r}{_hint(keyword, _KEYWORDS)}")
 
 
 def _server(field: str, name: str, config: Mapping[str, Any]) -> OpenAIServer:

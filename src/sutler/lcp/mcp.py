@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ TOOL_NAME_SEPARATOR = "::"
 
 _TYPES = {"stdio": "stdio", "http": "http", "sse": "sse", "streamable_http": "http", "streamable-http": "http"}
 _PREFIX = "tool_"
+_OPTIONS = frozenset(inspect.signature(SyncRuntime).parameters) - {"mcp_servers"}
 _NAMED = 40  # tools that an error lists
 
 
@@ -37,6 +39,10 @@ class MCPBinding:
     """
 
     def __init__(self, servers: Sequence[Mapping[str, Any]] = (), **options: Any) -> None:
+        for name in options:
+            if name not in _OPTIONS:
+                meant = closest(name, _OPTIONS)
+                raise TypeError(f"MCPBinding takes no {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         tables = _tables(servers)
         call = calling.caller()
         if call is not None and "confirm_handler" not in options and options.get("policy") is None:
