@@ -162,7 +162,7 @@ def test_an_unknown_profile_names_the_closest_and_a_tools_name_is_one(project: P
     project.config(CONFIG + "[profiles.small]\n")
     done = sutler("run", "-c", "1", "--profile", "smal")
     assert done.code == 2
-    assert "did you mean small?" in done.err
+    assert "did you mean 'small'?" in done.err
     assert sutler("run", "-c", "tool_echo('a')", "--profile", "tool_echo").out == "a\n"
     assert sutler("check", "-c", "tool_lines(1)", "--profile", "tool_echo").code == 1
 

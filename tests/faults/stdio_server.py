@@ -27,6 +27,13 @@ RO = {"readOnlyHint": True, "openWorldHint": False}
 ANY = {"type": "object"}
 
 
+def of(**properties: dict) -> dict:
+    return {"type": "object", "properties": properties}
+
+
+N = of(n={"type": "integer"})
+
+
 def tool(name: str, schema: dict | None = None, hints: dict | None = None, **more: object) -> dict:
     return {"name": name, "description": name, "inputSchema": schema or ANY, "annotations": hints or {}, **more}
 
@@ -35,13 +42,13 @@ TOOLS = [
     tool("echo", {"type": "object", "properties": {"x": {}}}, RO),
     tool("write"),
     tool("never", None, RO),
-    tool("nap"),
+    tool("nap", of(seconds={"type": "number"})),
     tool("die"),
     tool("die_once", None, RO),
     tool("close_stdout"),
-    tool("big"),
-    tool("pieces"),
-    tool("no_end"),
+    tool("big", N),
+    tool("pieces", N),
+    tool("no_end", of(mb={"type": "integer"})),
     tool("env"),
     tool("seen", None, RO),
     tool("asked", None, RO),
@@ -58,12 +65,13 @@ TOOLS = [
     tool("twice"),
     tool("text_id"),
     tool("add_tool"),
-    tool("storm"),
-    tool("logs"),
-    tool("stderr"),
+    tool("storm", N),
+    tool("logs", N),
+    tool("stderr", N),
     tool("elicits"),
     tool("nan"),
     tool("surrogate"),
+    tool("gives", of(result=ANY)),
 ]
 
 
@@ -218,6 +226,8 @@ def call(request: object, name: str, args: dict, params: dict) -> None:
             raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"m":NaN}}}\n' % request)
         case "surrogate":
             raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\\ud800"}]}}\n' % request)
+        case "gives":
+            send({"id": request, "result": args["result"]})
         case _:
             send({"id": request, "error": {"code": -32602, "message": f"Unknown tool: {name}"}})
 

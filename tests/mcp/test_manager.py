@@ -67,7 +67,7 @@ def test_a_start_does_not_wait_and_a_late_server_joins(servers: Servers) -> None
     assert manager.wait(20, ["a"])
     assert (manager.version("s"), manager.tools("s")) == (0, [])
     servers.until(lambda: manager.version("s") == 1)
-    assert len(manager.tools("s")) == 32
+    assert len(manager.tools("s")) == 33
     assert "s" in servers.changed
 
 
@@ -166,7 +166,7 @@ def test_a_server_that_has_other_tools_than_remembered_changes_them_with_the_dif
     (change,) = warm.changes("s")
     assert change.added == ("new",)
     assert change.changed == ("echo",)
-    assert len(change.removed) == 31
+    assert len(change.removed) == 32
     assert str(change).startswith("added new; removed write, never")
 
 
@@ -204,7 +204,7 @@ def test_a_damaged_cache_is_made_anew(servers: Servers, tmp_path: Path, damage: 
     manager = servers.manager(spec, cache_dir=tmp_path / "cache")
     assert any("is damaged and is made anew" in note for note in manager.state("s").notes)
     assert manager.close() == ()
-    assert len(json.loads(file.read_bytes())["tools"]) == 32
+    assert len(json.loads(file.read_bytes())["tools"]) == 33
 
 
 @pytest.mark.requirement("MCP-05")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 
 from sutler import Runtime, SyncRuntime, tool
-from sutler.errors import StoreError
+from sutler.errors import ConfigError, StoreError
+from sutler.runtime import servers
 
+FAULTS = Path(__file__).parent.parent / "faults" / "stdio_server.py"
 OPTIONS: dict[str, Any] = {"default_tools": False, "plugins": False}
 
 MODULES = {
@@ -255,3 +258,42 @@ def test_a_runtime_that_was_closed_leaves_no_thread(tmp_path: Path) -> None:
             return
         time.sleep(0.02)
     raise AssertionError(left)
+
+
+@pytest.mark.requirement("GEN-02")
+def test_a_profile_that_names_what_is_not_there_is_refused_at_the_opening(tmp_path: Path) -> None:
+    def look(x: int = 1) -> int:
+        return x
+
+    with pytest.raises(ConfigError, match=r"profile: there is neither .* 'lok' \(did you mean 'look'\?\)"):
+        SyncRuntime(tools=[look], profile="lok", config=False, **OPTIONS).open()
+    file = tmp_path / "sutler.toml"
+    file.write_text("[profiles.small]\ntools = ['look', 'lok']\n[profiles.smaller]\ntools = ['look']\n")
+    with pytest.raises(ConfigError, match=r"sutler.toml:1: profiles\.small\.tools: .*'lok'; the closest is look"):
+        SyncRuntime(tools=[look], profile="small", config=file, **OPTIONS).open()
+    with pytest.raises(ConfigError, match="did you mean 'smaller'"):
+        SyncRuntime(tools=[look], profile="smallr", config=file, **OPTIONS).open()
+    with SyncRuntime(tools=[look], profile="smaller", config=file, **OPTIONS) as rt:
+        assert rt.run("look(2)").output == 2
+
+
+@pytest.mark.requirement("GEN-02", "MCP-03")
+def test_a_profile_waits_for_a_server_that_may_still_bring_its_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUTLER_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(servers, "FIRST_LOOK", 0.01)
+    file = tmp_path / "sutler.toml"
+    command = f"command = {sys.executable!r}\nargs = [{str(FAULTS)!r}, 'slow_start']\n"
+    file.write_text(
+        f"[mcp_servers.s]\n{command}[profiles.far]\ntools = ['s::echo']\n[profiles.off]\ntools = ['s::ech']\n"
+    )
+    with SyncRuntime(profile="far", config=file, policy="full_access", **OPTIONS) as rt:
+        assert rt.ready(30)
+        assert rt.run("s__echo(x=1)").success or rt.run("echo(x=1)").success
+    with pytest.raises(ConfigError, match=r"'s::ech'; the closest are s::echo"):  # what the server has is remembered
+        SyncRuntime(profile="off", config=file, **OPTIONS).open()
+    file.write_text(f"[mcp_servers.s]\nenabled = false\n{command}[profiles.far]\ntools = ['s::echo']\n")
+    monkeypatch.setenv("SUTLER_CACHE_DIR", str(tmp_path / "empty"))
+    with pytest.raises(ConfigError, match="s::echo"):
+        SyncRuntime(profile="far", config=file, **OPTIONS).open()

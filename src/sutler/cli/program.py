@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import uuid4
 
 import typer
 
 from ..config import Config, Profile
-from ..errors import ToolNotFound
+from ..errors import ConfigError, ToolNotFound
 from ..programs.signatures import program_row
 from .arguments import pairs, read_text, takes_stdin
 from .context import Cli
@@ -249,7 +249,7 @@ def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = Fals
     """The runtime, narrowed to what --tools and --profile name. Refused when one of them is not there."""
     config = cli.config()
     if tools is None:
-        runtime = cli.open(runs=runs, asks=asks, profile=profile)
+        runtime = _narrowed(cli, runs=runs, asks=asks, profile=profile)
         if profile is not None and profile not in config.profiles:
             _known_profile(runtime.inventory(), config, profile)
         return runtime
@@ -265,13 +265,25 @@ def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = Fals
         named = {name: name for name in wanted}
     narrowed = replace(base or Profile(name=_NARROWED), name=_NARROWED, tools=named, where="--tools")
     config = replace(config, profiles={**config.profiles, _NARROWED: narrowed})
-    runtime = cli.open(runs=runs, asks=asks, profile=_NARROWED, config=config)
+    runtime = _narrowed(cli, runs=runs, asks=asks, profile=_NARROWED, config=config)
     for name in named.values():
         find(runtime.inventory(), name, config)
     if profile is not None and base is None:
         _known_profile(runtime.inventory(), config, profile)
         raise Refused(f"--tools and --profile {profile} (the name of a tool) exclude each other")
     return runtime
+
+
+def _narrowed(cli: Cli, **options: Any) -> SyncRuntime:
+    """Open it. What was given on the command line and is not there is a wrong use, and no wrong config."""
+    try:
+        return cli.open(**options)
+    except ConfigError as error:
+        options_of = {"profile": "--profile", f"profiles.{_NARROWED}.tools": "--tools"}
+        if not all(problem.key in options_of for problem in error.problems):
+            raise
+        said = [(options_of[one.key], one.message, one.hint) for one in error.problems]
+        raise Refused("\n".join(f"{key}: {text}{f'; {hint}' if hint else ''}" for key, text, hint in said)) from error
 
 
 def _known_profile(inventory: Inventory, config: Config, name: str) -> None:

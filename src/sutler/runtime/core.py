@@ -38,7 +38,7 @@ from .options import Options, Settings, settle
 from .pins import Pins
 from .pipeline import Pipeline
 from .places import Places
-from .profiles import narrowed
+from .profiles import check_profile, narrowed
 from .recorder import Recorder
 from .runs import Runs
 from .sites import Sites
@@ -102,8 +102,6 @@ class Core:
         self.mounting = Mounting(self)
         self.toolbox: Toolbox = build_toolbox(self)
         self.libraries.settle_levels()
-        if self.servers is not None:
-            self.servers.start()
         self.client_tools = ClientTools(self)
         self._with_client("attach")
         self.watcher: Watcher | None = None
@@ -335,7 +333,10 @@ def opened(options: Options, host_loop: asyncio.AbstractEventLoop | None) -> Cor
     """A core with its inventory; nothing is left behind when that cannot be had."""
     core = Core(options, settle(options), host_loop)
     try:
+        if core.servers is not None:
+            core.servers.start()
         core.inventory()
+        check_profile(core)
         if options.watch:
             from .watch import Watcher
 

@@ -65,6 +65,11 @@ class Servers:
             if missing := self.manager.missing():
                 raise SourceError("servers that are required cannot be had: " + "; ".join(missing))
 
+    def awaited(self) -> bool:
+        """Whether a server whose tools were never seen may still come."""
+        unseen = [state for state in self.manager.states() if self.manager.version(state.id) == 0]
+        return any(state.state not in ("disabled", "unavailable", "stopped") for state in unseen)
+
     def wait_connected(self) -> bool:
         """`wait` for as long as a command waits at the most (MCP-03)."""
         return self.wait(PATIENCE)

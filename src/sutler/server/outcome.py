@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+import pydantic_core
 from mcp.shared.exceptions import MCPError
 
 from ..results import bounded
@@ -35,7 +36,10 @@ def of_call(result: ToolResult, contract: OutputContract, *, modern: bool) -> Wi
         answer = _failure(result)
     beside = _beside(result)
     if beside:
-        answer["_meta"] = {**answer.get("_meta", {}), **beside}
+        held: Wire = answer.get("_meta", {})
+        if notes := [*held.get("sutler/notes", ()), *beside.get("sutler/notes", ())]:
+            beside["sutler/notes"] = notes
+        answer["_meta"] = {**held, **beside}
     return answer
 
 
@@ -46,14 +50,17 @@ def error(text: str, kind: str) -> Wire:
 
 def _as_it_came(wire: RemoteResult, contract: OutputContract, *, modern: bool) -> Wire:
     answer: Wire = {"content": list(wire.content), "isError": wire.is_error, **_COMPLETE}
+    notes: list[str] = []
     if wire.has_structured:
         structured: object = wire.structured
+        if not _is_strict(structured):
+            _, structured, notes = _strict(structured)
         if modern or isinstance(structured, dict):
             answer["structuredContent"] = structured
         elif contract.wraps:
             answer["structuredContent"] = {"result": structured}
-    if wire.meta:
-        answer["_meta"] = dict(wire.meta)
+    if wire.meta or notes:
+        answer["_meta"] = {**wire.meta, **({"sutler/notes": notes} if notes else {})}
     return answer
 
 
@@ -115,6 +122,15 @@ def _beside(result: ToolResult) -> Wire:
     if result.context_files:
         beside["sutler/context_files"] = [strict_text(file) for file in result.context_files]
     return beside
+
+
+def _is_strict(value: Any) -> bool:
+    """Whether data would go out as it is: a NaN would silently become null (FH22)."""
+    try:
+        text = pydantic_core.to_json(value, inf_nan_mode="constants")
+    except ValueError:
+        return False
+    return b"NaN" not in text and b"Infinity" not in text
 
 
 def _strict(value: Any) -> tuple[str, Any, list[str]]:
