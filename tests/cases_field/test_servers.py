@@ -181,7 +181,7 @@ def test_fh24_a_flood_on_stderr_is_drained_and_its_end_is_kept(opened: Open, tmp
     assert 1000 < len(tail) < 100_000
 
 
-@pytest.mark.requirement("MCP-13", "CLI-05")
+@pytest.mark.requirement("MCP-13")
 def test_fh25_noise_on_stdout_is_counted_and_quoted(opened: Open, tmp_path: Path) -> None:
     rt = opened(table(tmp_path, "s", "banner"))
     assert rt.call("junk").output == "after junk"
