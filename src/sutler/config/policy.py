@@ -116,7 +116,7 @@ def _pattern(cx: Checker, path: KeyPath, value: Any) -> Any:
 
 
 def _scalar(cx: Checker, path: KeyPath, value: Any) -> Any:
-    if isinstance(value, dict | list) or plain(cx, path, value) is WRONG:
+    if not isinstance(value, str | int | float) or value != value:
         return cx.wrong(path, f"must be a text, a number or a boolean, not {kind_of(cast('object', value))}")
     return value
 
