@@ -15,7 +15,8 @@ def spec(name: str = "write", source: str = "fs", *, kind: str = "library", **mo
     trust = {"mcp": "mcp", "virtual": "virtual"}.get(kind, "local")
     provenance = more.pop("provenance", "own")
     origin = Origin(source=source, kind=kind, trust=trust, provenance=provenance)  # type: ignore[arg-type]
-    return ToolSpec(name=name, origin=origin, **more)
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    return ToolSpec(name=name, origin=origin, **{"input_schema": schema, **more})
 
 
 def call(of: ToolSpec | None = None, *, run_id: str | None = None, **arguments: Any) -> ToolCall:
@@ -361,6 +362,13 @@ def test_a_plan_says_depends_exactly_where_the_arguments_decide() -> None:
     assert policy.preview(spec("wipe")).outcome == "deny"
     twice = Policy(rules=[Rule(decision="ask", arguments={"x": Pattern(glob="*")}), Rule(decision="ask")])
     assert twice.preview(spec()).outcome == "ask"
+
+
+def test_a_plan_does_not_wait_for_a_parameter_that_the_tool_has_not() -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}, "file": {"type": "object"}}}
+    for name, outcome in (("path", "allow"), ("text", "depends"), ("file.path", "depends"), ("p.x", "allow")):
+        policy = Policy(rules=[Rule(decision="deny", arguments={name: Pattern(glob="*")})])
+        assert policy.preview(spec(input_schema=schema)).outcome == outcome, name
 
 
 def test_an_explanation_has_the_rule_that_decided_the_others_and_the_levels_word() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import audit, call, doctor, importing, init, install, login, program, runs, serve, tools, trusting
+from . import audit, call, doctor, importing, init, install, login, policy, program, runs, serve, tools, trusting
 from .context import Cli, Given
 from .help import PlainCommand
 from .report import report
@@ -301,5 +301,25 @@ _add(
     trusting.trust,
     "Say yes to a sutler.toml, or a changed tool.",
     "  sutler trust --show\n  sutler trust .mcp.json --yes\n  sutler trust github::create_issue",
+)
+_policy = _add_group(
+    "policy",
+    "Look at what may run unasked: explain, test. Alone: the rules in force.",
+    policy.rules,
+    "  sutler policy\n  sutler policy explain write_file path=/etc/hosts content=x\n  sutler policy test",
+)
+_add(
+    _policy,
+    "explain",
+    policy.explain,
+    "What decides a call, and why.",
+    "  sutler policy explain tool_count_words text=hello\n  sutler policy explain write_file --json",
+)
+_add(
+    _policy,
+    "test",
+    policy.test,
+    "Try the cases of [[policy.tests]].",
+    "  sutler policy test\n  sutler policy test --json",
 )
 _add(app, "doctor", doctor.doctor, "Explain any trouble; runs no tool.", "  sutler doctor\n  sutler doctor --json")

@@ -50,7 +50,7 @@ def call(
         return OK
     cli.out.error(failure_words(result.error, result.traceback))
     if result.error.kind == "denied":
-        cli.tell_how_to_allow()
+        cli.tell_how_to_allow(str(result.error))
     return of_failure(result.error)
 
 

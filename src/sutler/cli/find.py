@@ -22,6 +22,9 @@ def find(inventory: Inventory, name: str, config: Config) -> Row:
     try:
         return inventory.find(name)
     except ToolNotFound as error:
+        for tool, reason in inventory.hidden:
+            if _same(name, tool):
+                raise ToolNotFound(f"there is no tool {name!r} to be called: {reason}") from error
         known = troubles(inventory, name)
         if known:
             raise ToolUnavailable(f"{name} cannot be called now: {'; '.join(known)}") from error

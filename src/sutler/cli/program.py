@@ -220,7 +220,7 @@ def run(
         if os.environ.get("SUTLER_DEBUG") == "1" and error.traceback:
             out.say(error.traceback)
         if of_run(result) == DENIED:
-            cli.tell_how_to_allow()
+            cli.tell_how_to_allow(error.message)
         before = sum(entry.success for entry in result.trace)
         if before and not trace and not out.as_json:
             calls = count(before, "call")

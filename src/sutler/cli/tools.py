@@ -185,6 +185,8 @@ def why(cli: Cli, name: Name) -> int:
                     "row": row_of_policy(spec),
                     "level": level,
                     "decision": here.outcome,
+                    "by": here.by,
+                    "reason": here.reason,
                     "levels": {one: _decision(decision) for one, decision in levels.items()},
                 },
                 "trouble": trouble,
@@ -203,15 +205,22 @@ def why(cli: Cli, name: Name) -> int:
         out.line(f"  {one}")
     out.line(f"  in programs: {', '.join(_names(row))}")
     out.line(f"  grade {spec.grade}: {graded}")
-    out.line(f"  policy: {row_of_policy(spec)}; at level {level}, in force here: {here.outcome}")
+    said = f" by {here.by}" if here.by.startswith(("rule ", "policy source ")) else ""
+    out.line(f"  policy: {row_of_policy(spec)}; at level {level}, in force here: {here.outcome}{said}")
     for line in columns(
-        [(one, f"{decision.outcome:5}  {decision.reason or 'runs unasked'}") for one, decision in levels.items()],
+        [(one, f"{decision.outcome:7}  {_why_words(decision)}") for one, decision in levels.items()],
         "    ",
     ):
         out.line(line)
     for sentence in trouble:
         out.note(sentence)
     return OK
+
+
+def _why_words(decision: Decision) -> str:
+    if decision.by.startswith(("rule ", "policy source ")):
+        return f"{decision.by}{f': {decision.reason}' if decision.reason else ''}"
+    return decision.reason or "runs unasked"
 
 
 def _names(row: Row) -> list[str]:

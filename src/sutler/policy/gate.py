@@ -93,7 +93,8 @@ class Policy:
         """As `preview`, with everything that has to do with it."""
         partial = arguments is None if partial is None else partial
         given = arguments or {}
-        view = Arguments(given, self._place(root), via=via, partial=partial)
+        names = None if not partial or spec.accepts_extra else {arg.name for arg in spec.args}
+        view = Arguments(given, self._place(root), via=via, partial=partial, names=names)
         tool = self._tool(spec)
         decision, rule, perhaps = _foreseen(tool, view)
         opinions: tuple[Decision, ...] = ()

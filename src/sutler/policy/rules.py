@@ -7,7 +7,7 @@ a program makes it) at each call.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cached_property
@@ -138,17 +138,27 @@ class Rule:
 
 
 class Arguments:
-    """A call as rules look at it. `via` None: not known. `partial`: arguments that are not there may yet come."""
+    """A call as rules look at it. `via` None: not known. `partial`: arguments that are not there may yet come.
 
-    __slots__ = ("_leaves", "given", "partial", "place", "via")
+    names: the parameters that there are, when there can be no other.
+    """
+
+    __slots__ = ("_leaves", "given", "names", "partial", "place", "via")
 
     def __init__(
-        self, given: Mapping[str, Any], place: Place, *, via: Via | None = "direct", partial: bool = False
+        self,
+        given: Mapping[str, Any],
+        place: Place,
+        *,
+        via: Via | None = "direct",
+        partial: bool = False,
+        names: Container[str] | None = None,
     ) -> None:
         self.given = given
         self.place = place
         self.via = via
         self.partial = partial
+        self.names = names
         self._leaves: dict[bool, list[tuple[str, Any]] | None] = {}
 
     def leaves(self, eager: bool) -> list[tuple[str, Any]] | None:
@@ -161,12 +171,13 @@ class Arguments:
 class Condition:
     """What a rule says of the values of one name: any of them must fit for an eager rule, else all."""
 
-    __slots__ = ("_is_meant", "_name", "_plain", "_tests")
+    __slots__ = ("_head", "_is_meant", "_name", "_plain", "_tests")
 
     def __init__(self, name: str, tests: tuple[Test, ...]) -> None:
         self._name = name
         self._tests = tests
         self._plain = _PLAIN.fullmatch(name) is not None
+        self._head = name.partition(".")[0]
         self._is_meant = names_it(name)
 
     def values(self, call: Arguments, *, eager: bool) -> Sequence[Any] | None:
@@ -192,11 +203,17 @@ class Condition:
             fits = any(all(test(value, True, place) for test in tests) for value in values)
         else:
             fits = bool(values) and all(test(value, False, place) for value in values for test in tests)
-        if call.partial and not (self._plain and self._name in call.given):
+        if call.partial and self._may_come(call):
             # what is still to come may fit where nothing does yet, or, for a rule that allows, not fit
             unsettled = not fits if eager else fits or not values
             return None if unsettled else fits
         return fits
+
+    def _may_come(self, call: Arguments) -> bool:
+        """Whether a value of this name, or one more, may yet be given."""
+        if self._plain and self._name in call.given:
+            return False
+        return call.names is None or self._head in call.names or _PLAIN.fullmatch(self._head) is None
 
 
 def _any_of(globs: Sequence[str]) -> Callable[..., bool]:
