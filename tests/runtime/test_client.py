@@ -342,3 +342,33 @@ def test_a_large_image_crosses_from_and_to_a_worker_process(runtime: Open, tmp_p
 
     rt = runtime(tool_folders=[folder], client=Client(tti=Painter()))
     assert rt.call("tool_large").output == [20_000_004, 20_000_005, True]
+
+
+@pytest.mark.requirement("LCP-12")
+def test_a_model_inside_a_tool_calls_the_runtimes_tools_under_its_gate(runtime: Open, models: StandIn) -> None:
+    def called(name: str, arguments: str) -> dict[str, Any]:
+        return {"id": name, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+    def double(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    def ask(lollms_client_instance: Any = None) -> Any:
+        done = lollms_client_instance.generate_with_tools("double 4", ["double"])
+        return [done["response"], [(one["success"], one.get("error") or one["output"]) for one in done["tool_results"]]]
+
+    def misspelt(lollms_client_instance: Any = None) -> Any:
+        return lollms_client_instance.generate_with_tools("double 4", ["dubble"])
+
+    models.answers = [
+        {"role": "assistant", "content": None, "tool_calls": [called("double", '{"n": "4"}'), called("double", "{}")]},
+        "it is 8",
+    ]
+    rt = runtime(double, ask, misspelt, client=everything(models))
+    response, (first, second) = rt.call("ask").output
+    assert (response, first) == ("it is 8", [True, 8])
+    assert second[0] is False and "missing required parameter 'n'" in second[1]
+    sent = models.seen[-2]["body"]["tools"][0]["function"]
+    assert (sent["name"], sent["description"], list(sent["parameters"]["properties"])) == ("double", "Doubles.", ["n"])
+    wrong = rt.call("misspelt")
+    assert wrong.error is not None and "client.tools has no tool 'dubble'; it has double" in wrong.error.message

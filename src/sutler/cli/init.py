@@ -38,6 +38,9 @@ level = "safe"                      # strict: every call asks; safe: what is dec
 # command = "npx"
 # args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
 
+# [models.writer]                   # what a tool's lollms_client_instance writes with; any server of the OpenAI API
+# base_url = "http://localhost:8080/v1"
+
 # [[tools]]                         # a function of any module here, or of an installed one
 # name = "word_lengths"
 # description = "How long each word of a text is."
