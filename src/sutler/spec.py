@@ -141,6 +141,12 @@ class ArgSpec:
     has_default: bool = False
 
 
+_OF_SERVERS = frozenset(("mcp", "openapi"))
+_NAMES_SOME = frozenset(
+    ("properties", "additionalProperties", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "if", "maxProperties")
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """Everything there is to know of a tool without running it. Identity is (origin.source, name).
@@ -187,8 +193,13 @@ class ToolSpec:
 
     @property
     def accepts_extra(self) -> bool:
-        """Whether arguments outside the schema are passed on (**kwargs, or additionalProperties)."""
-        return "**" in self.hidden or self.input_schema.get("additionalProperties") not in (None, False)
+        """Whether arguments outside the schema are passed on: **kwargs, additionalProperties, or a server's own schema
+        that names none at all, which in JSON Schema allows any. `properties = {}` says that there are none.
+        """
+        schema = self.input_schema
+        if "**" in self.hidden or schema.get("additionalProperties") not in (None, False):
+            return True
+        return self.origin.kind in _OF_SERVERS and schema.keys().isdisjoint(_NAMES_SOME)
 
     @cached_property
     def args(self) -> tuple[ArgSpec, ...]:

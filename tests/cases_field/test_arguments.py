@@ -136,3 +136,34 @@ def test_fh19_a_near_miss_is_named_and_extras_go_where_the_schema_takes_them(
     open_rt, up = serve({"t": obj({"symbol": {"type": "string"}}, additionalProperties=True)})
     assert open_rt.call("t", {"symbol": "f", "depth": 1}).success
     assert up.sent == [("t", {"symbol": "f", "depth": 1})]
+
+
+@pytest.mark.requirement("RUN-05", "MCP-07")
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "object", "title": "anything"}])
+def test_fh19_a_servers_schema_that_names_no_parameter_takes_any(serve: Serve, schema: dict[str, Any]) -> None:
+    rt, up = serve({"t": schema})
+    given = {"query": "x", "limit": 3, "deep": {"a": [1, None]}}
+    result = rt.call("t", given)
+    assert result.success and not result.repairs
+    assert rt.run("t(query='x', limit=3)").success
+    assert up.sent == [("t", given), ("t", {"query": "x", "limit": 3})]
+    (shown,) = rt.tools()
+    assert shown.accepts_extra
+
+
+@pytest.mark.requirement("RUN-05")
+@pytest.mark.parametrize("closed", [obj({}), {"type": "object", "additionalProperties": False}])
+def test_fh19_a_schema_that_says_that_there_are_none_takes_none(serve: Serve, closed: dict[str, Any]) -> None:
+    rt, up = serve({"t": closed})
+    result = rt.call("t", {"query": "x"})
+    assert result.success and [repair.rule for repair in result.repairs] == ["dropped"]
+    assert up.sent == [("t", {})]
+
+
+@pytest.mark.requirement("RUN-05")
+def test_fh19_a_function_of_ours_that_takes_nothing_gets_nothing(runtime: Callable[..., Any]) -> None:
+    def now() -> str:
+        return "now"
+
+    result = runtime(now).call("now", {"zone": "UTC"})
+    assert result.output == "now" and [repair.path for repair in result.repairs] == ["zone"]

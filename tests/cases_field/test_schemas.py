@@ -94,7 +94,7 @@ def test_fh04_types_given_as_lists_are_unions(serve: Serve) -> None:
 
 def test_fh05_a_strict_export_is_legal_or_says_that_it_is_not_and_nulls_find_their_way_back(serve: Serve) -> None:
     schema = obj({"url": {"type": "string", "format": "uri"}, "max": {"type": "integer", "default": 5000}}, "url")
-    rt, up = serve({"fetch": schema, "ping": {}})
+    rt, up = serve({"fetch": schema, "ping": obj({}), "loose": {}})
     before = json.dumps(schema)
     shown = {one["function"]["name"]: one["function"] for one in rt.schemas("openai", strict=True)}
     strict = shown["fetch"]["parameters"]
@@ -102,6 +102,7 @@ def test_fh05_a_strict_export_is_legal_or_says_that_it_is_not_and_nulls_find_the
     assert sorted(strict["required"]) == ["max", "url"] and "null" in json.dumps(strict["properties"]["max"])
     assert "default" not in strict["properties"]["max"] and "format" not in strict["properties"]["url"]
     assert shown["ping"]["parameters"]["additionalProperties"] is False
+    assert not shown["loose"]["strict"]
     assert json.dumps(schema) == before
     assert rt.call("fetch", {"url": "http://x.y", "max": None}).success
     assert up.sent == [("fetch", {"url": "http://x.y", "max": 5000})]
