@@ -190,7 +190,9 @@ def test_a_configured_server_stands_behind_a_served_process_with_all_it_has(tmp_
 
     async def go() -> None:
         async with over_stdio(project, mode=mode, person=person) as client:
-            assert {"who", "shout", "touch"} <= {tool.name for tool in (await client.list_tools()).tools}
+            with anyio.fail_after(30):  # a server that is slow to start joins late
+                while not {"who", "shout", "touch"} <= {tool.name for tool in (await client.list_tools()).tools}:
+                    await asyncio.sleep(0.1)
             answered = await client.call_tool("who")
             assert texts(answered) == ["accept: Ada"]
             assert answered.structured_content == {"result": "accept: Ada"}

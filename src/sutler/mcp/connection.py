@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..servers import ServerSpec
 from .cache import ServerCache
 from .exchange import Exchange, current
+from .misses import Misses
 from .stdio import Child, Junk, Tail
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Hub(Protocol):
     ask: Callable[[dict[str, Any]], Any] | None
     starting: asyncio.Semaphore
     cache: ServerCache
+    misses: Misses
 
     def changed(self, server: str) -> None: ...
     def notified(self, server: str, method: str, params: Mapping[str, Any]) -> None: ...

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..servers import RemoteTool, ServerSpec
 from .cache import ServerCache
+from .misses import Miss, Misses
 from .portal import off_loop
 from .states import ToolChange, difference, take_notes
 
@@ -28,10 +29,11 @@ _CHANGES_KEPT = 20
 class Known:
     """The tools of one server. version: another number whenever they changed; 0: nothing is known yet.
 
-    era: `legacy`, `modern`, or "" for not known. server: its own name and version. notes: what was odd.
+    miss: it could not be had, the last time or now. era: `legacy`, `modern`, or "" for not known. server: its own name
+    and version. notes: what was odd.
     """
 
-    def __init__(self, spec: ServerSpec, cache: ServerCache) -> None:
+    def __init__(self, spec: ServerSpec, cache: ServerCache, misses: Misses) -> None:
         self.spec = spec
         self.tools: tuple[RemoteTool, ...] = ()
         self.version = 0
@@ -40,8 +42,9 @@ class Known:
         self.server = ""
         self.notes: dict[str, None] = {}
         self.changes: deque[ToolChange] = deque(maxlen=_CHANGES_KEPT)
-        self._cache = cache
-        self._saving: set[asyncio.Task[None]] = set()
+        self.miss: Miss | None = None
+        self._cache, self._misses = cache, misses
+        self._saving: set[asyncio.Task[Any]] = set()
         self._relisting: asyncio.Task[None] | None = None
         self._stale = self._said = self._news = False
         self._by_name: tuple[tuple[RemoteTool, ...], dict[str, Any]] = ((), {})
@@ -53,6 +56,7 @@ class Known:
         if held is not None:
             self.tools, self.era, self.server = held.tools, held.era, held.server
             self.version = 1
+        self.miss = self._misses.of(self.spec)
 
     def take(self, listing: Listing) -> None:
         """What the server lists now, and for the next start."""
@@ -65,14 +69,28 @@ class Known:
             if not first:
                 self.changes.append(change)
         era = self.era if self.spec.era == "auto" and self.keeps_era else ""
-        task = asyncio.ensure_future(self._save(era))
-        self._saving.add(task)
-        task.add_done_callback(self._saving.discard)
+        self._aside(self._save(era))
 
     async def _save(self, era: str) -> None:
         tools, server = self.tools, self.server
         note = await off_loop(lambda: self._cache.save(self.spec, tools, era=era, server=server))
         take_notes(self.notes, [note] if note else [])
+
+    def missed(self, reason: str, seconds: float) -> None:
+        """It could not be had; the next start is not to wait for it so long."""
+        spec = self.spec
+        self.miss = Miss(reason=reason, at=time.time(), seconds=seconds)
+        self._aside(off_loop(lambda: self._misses.note(spec, reason, seconds)))
+
+    def answered(self) -> None:
+        if self.miss is not None:
+            self.miss = None
+            self._aside(off_loop(lambda: self._misses.clear(self.spec)))
+
+    def _aside(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.ensure_future(work)
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
 
     async def saved(self, seconds: float) -> None:
         """Wait until all of it is on disk, but no longer than this."""

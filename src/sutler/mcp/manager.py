@@ -18,6 +18,7 @@ from ..errors import ClosedError, ToolNotFound
 from ..servers import RemoteResult, RemoteTool, ServerSpec
 from . import calls
 from .cache import ServerCache
+from .misses import Misses
 from .portal import Portal, off_loop
 from .server_task import ServerTask
 from .states import ServerState, ToolChange
@@ -50,7 +51,7 @@ class ServerManager:
         portal: Portal | None = None,
     ) -> None:
         self.ask = ask
-        self.cache = ServerCache(cache_dir)
+        self.cache, self.misses = ServerCache(cache_dir), Misses(cache_dir)
         self.starting = asyncio.Semaphore(_STARTING)
         self.portal = Portal() if portal is None else portal
         self._owns_portal = portal is None
@@ -111,6 +112,11 @@ class ServerManager:
     def version(self, server: str) -> int:
         """Another number whenever `tools` has changed."""
         return self._task(server).known.version
+
+    def silent(self, server: str, seconds: float) -> bool:
+        """Whether waiting for it so long was in vain the last time, and nothing is known of its tools."""
+        known = self._task(server).known
+        return known.version == 0 and known.miss is not None and known.miss.seconds >= seconds
 
     def changes(self, server: str) -> tuple[ToolChange, ...]:
         """How its list of tools changed since the start, the last 20 times (MCP-10)."""

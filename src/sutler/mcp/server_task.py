@@ -31,6 +31,7 @@ FAILURES_TO_PARK = 5
 STEADY = 60.0  # seconds of service after which earlier failures are forgotten
 BACKOFF = 0.1
 LONGEST_BACKOFF = 30.0
+_FAIR = 1.5  # seconds: a server that fails sooner holds nobody up, and may be mended
 
 
 class ServerTask:
@@ -38,7 +39,7 @@ class ServerTask:
 
     def __init__(self, spec: ServerSpec, hub: Hub, *, without: str = "", samples: bool = False) -> None:
         self.spec = spec
-        self.known = Known(spec, hub.cache)
+        self.known = Known(spec, hub.cache, hub.misses)
         self.state: State = "new"
         self.reason = ""
         self.since = time.time()
@@ -67,6 +68,7 @@ class ServerTask:
             self.settled.set()
         else:
             self.known.remember()
+            self.reason = str(self.known.miss or "")
 
     @property
     def off(self) -> bool:
@@ -156,6 +158,9 @@ class ServerTask:
         self._stop.set()
         task = self._task
         if task is not None:
+            if self.state == "connecting":
+                waited = time.time() - self.since
+                self._missed(f"it had not answered after {waited:.0f} s, when it was no longer waited for", waited)
             if self._session is None:
                 task.cancel()  # it is connecting, or waiting to
             await asyncio.wait([task], timeout=seconds)
@@ -199,6 +204,7 @@ class ServerTask:
                 parked = connection.permanent or self._failures >= FAILURES_TO_PARK
                 self._set("parked" if parked else "backoff", self.reason)
             if not served:
+                self._missed(self.reason, time.monotonic() - began)
                 self._fail_waiters(self.reason)
             self.settled.set()
             if said != (self.state, self.reason):  # not every try that fails as the one before is news
@@ -210,6 +216,12 @@ class ServerTask:
             await first(self._stop, self._wake, seconds=delay)
             if self.state in ("parked", "auth_required"):
                 self._failures = FAILURES_TO_PARK - 1  # one try for the call that woke it
+
+    def _missed(self, reason: str, seconds: float) -> None:
+        """Remember, of a server that was never there; not that a quick program did not wait, nor the same again."""
+        known = self.known
+        if not self._connections and (known.miss is None or known.miss.reason != reason) and seconds >= _FAIR:
+            known.missed(self.words(reason), seconds)
 
     async def _connect(self) -> Connection:
         """One connection from its start to its end; `reason` says why it ended."""
@@ -240,6 +252,7 @@ class ServerTask:
             if not waiter.done():
                 waiter.set_result(session)
         self.settled.set()
+        known.answered()
         self._hub.changed(self.spec.id)
         listening = None
         if session.era == "modern" and any(session.tells):

@@ -15,6 +15,7 @@ from ..errors import ToolUnavailable
 from ..servers import ServerSpec
 from .cache import ServerCache
 from .connection import Hub
+from .misses import Misses
 from .relay import relay
 from .server_task import ServerTask
 
@@ -65,7 +66,7 @@ class _Quiet:
         self._hub = hub
         self.ask: Callable[[dict[str, Any]], Any] | None = hub.ask
         self.starting = hub.starting
-        self.cache = ServerCache(None)
+        self.cache, self.misses = ServerCache(None), Misses(None)
 
     def changed(self, server: str) -> None:
         del server

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 15.0  # seconds
 CHANGED = "sutler/changed"  # as a notice of a server: its state or its tools may be others than before
+IN_VAIN = 1.4  # seconds: a server that was waited for so long, and is unknown still, is not waited for again
 FIRST_LOOK = 1.8  # seconds that an opening runtime waits for servers it has never seen: it is open within 2 s (MCP-03)
 
 
@@ -57,8 +58,8 @@ class Servers:
             self.manager.start(*unknown)
         if not self._core.options.lazy_servers:
             self.manager.start()
-        if unknown:
-            self.manager.wait(FIRST_LOOK, unknown)
+        if hopeful := [one for one in unknown if not self.manager.silent(one, IN_VAIN)]:
+            self.manager.wait(FIRST_LOOK, hopeful)
         required = [spec.id for spec in self.specs if spec.required]
         if required and self.manager.missing():
             self.manager.wait(self._longest(), required)
@@ -69,6 +70,11 @@ class Servers:
         """Whether a server whose tools were never seen may still come."""
         unseen = [state for state in self.manager.states() if self.manager.version(state.id) == 0]
         return any(state.state not in ("disabled", "unavailable", "stopped") for state in unseen)
+
+    async def look(self, seconds: float) -> None:
+        """On the sessions' loop: wait for all that may come within this."""
+        if hopeful := [spec.id for spec in self.specs if not self.manager.silent(spec.id, IN_VAIN)]:
+            await self.manager.settled(seconds, hopeful)
 
     def wait_connected(self) -> bool:
         """`wait` for as long as a command waits at the most (MCP-03)."""
