@@ -46,6 +46,7 @@ HARMLESS: dict[str, str] = {
     "import sys\nsys.version_info >= (3, 11)": "True",
     "x = [i for i in range(3) if (y := i)]\nx": "[1, 2]",
     "hasattr([], 'append')": "True",
+    "from pathlib import Path\n[1].copy()": "[1]",
 }
 
 MUST_ASK: dict[str, str] = {
@@ -177,6 +178,9 @@ MUST_ASK: dict[str, str] = {
     "from pathlib import Path\n(Path('a') / '..').read_text()": "may be a path",
     "from pathlib import Path\nPath('a.txt').unlink()": "unlink",
     "from pathlib import Path\nPath('a.txt').replace('b')": ".replace",
+    "from pathlib import Path\nPath('a.txt').copy('../outside/b')": ".copy",
+    "from pathlib import Path\nf = Path('a.txt').replace\nf('b')": ".replace",
+    "open('.GIT/hooks/x', 'w')": "decides",
     "from pathlib import Path\nPath('a.txt').rename('../outside/b')": "rename",
     "from pathlib import Path\nPath('x').symlink_to('/')": "symlink_to",
     "from pathlib import Path\nPath.home()": "otherwise than with one plain text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from sutler import SyncRuntime
+from sutler.sources.shipped import FOLDER
 
 from .conftest import CANARY, Place, make_place
 
@@ -125,3 +127,35 @@ def test_two_runtimes_have_a_root_path_each(place: Place) -> None:
         assert one.call("tool_find_files", {"pattern": "*"}).output == ["c.txt"]
         assert other.call("tool_find_files", {"pattern": "*"}).output == ["d.md"]
         assert one.call("tool_find_files", {"pattern": "*"}).output == ["c.txt"]
+
+
+@pytest.mark.requirement("LCP-20")
+def test_the_libraries_work_for_any_host_of_the_contract(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loaded as the document has it: the file executed, handler set, config given, the folder the process's own."""
+    asked, handler = answering(("reject", "no"))
+    monkeypatch.chdir(place.root)
+    modules: dict[str, Any] = {}
+    for stem in ("workspace_tools", "system_shell", "execute_python"):
+        spec = importlib.util.spec_from_file_location(f"host_{stem}", FOLDER / stem / f"{stem}.py")
+        assert spec is not None and spec.loader is not None
+        modules[stem] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.set_confirm_handler(handler)
+        module.init_tools_library({"autonomy_level": "safe", "confirm_handler": handler})
+    files, shell, python = modules.values()
+    assert files.tool_read_file("b.txt") == {"success": True, "output": "hello\nmoon\n"}
+    assert "outside the workspace" in files.tool_read_file("../outside/secret.txt")["error"]
+    assert shell.tool_execute_shell_command("head -1 b.txt")["output"]["stdout"] == "hello\n"
+    assert python.tool_execute_python_code("6 * 7")["output"]["value"] == 42
+    assert not asked
+    for refused in (
+        files.tool_delete_file("b.txt"),
+        shell.tool_execute_shell_command("rm b.txt"),
+        python.tool_run_python_process("import os\nos.remove('b.txt')"),
+    ):
+        assert refused["success"] is False and "no" in refused["error"]
+    assert len(asked) == 3 and (place.root / "b.txt").exists()
+    shell.init_tools_library({"autonomy_level": "strict"})
+    assert not shell.tool_execute_shell_command("ls")["success"]
+    with pytest.raises(ValueError, match="autonomy_level must be one of strict, safe, full_access, not 'lax'"):
+        shell.init_tools_library({"autonomy_level": "lax"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 from pathlib import Path
 
@@ -121,6 +122,28 @@ def test_being_cut_off_leaves_pairs_of_sockets_and_files(tmp_path: Path) -> None
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert (tmp_path / "got").read_bytes() == b"x"
+
+
+@seccomp
+@pytest.mark.parametrize("network", [False, True])
+def test_what_administers_the_machine_is_refused_to_root_as_well(tmp_path: Path, network: bool) -> None:
+    """unshare, mount, chroot, ptrace, keyctl: by number, on the machine that runs this."""
+    code = """
+import ctypes, errno, platform
+numbers = {"x86_64": (272, 165, 161, 101, 250)}.get(platform.machine(), (97, 40, 51, 117, 219))
+libc = ctypes.CDLL(None, use_errno=True)
+for number in numbers:
+    assert libc.syscall(number, 0, 0, 0, 0, 0) == -1 and ctypes.get_errno() == errno.EACCES, number
+import subprocess, threading
+thread = threading.Thread(target=print, args=("thread",)); thread.start(); thread.join()
+print(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout, end="")
+"""
+    roots = Roots(write=(tmp_path,), read=tuple(map(Path, {sys.prefix, sys.base_prefix})), system="programs")
+    confine = roots if confinement().landlock else None
+    outcome = run(
+        tmp_path, (sys.executable, "-I", "-c", code), confine=confine, network=network and confine is not None
+    )
+    assert outcome == Outcome(exit_code=0, stdout="thread\nchild\n", stderr="")
 
 
 def test_whether_a_machine_can_shut_in_is_said_in_words() -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from .base import DEFAULTS, ToolSource
-from .shelf import open_folders
 
 FOLDER = Path(__file__).parent.parent / "data" / "libraries"
 
@@ -30,8 +26,3 @@ def chosen_stems(wanted: bool | Sequence[str] | None) -> tuple[str, ...]:
         if stem not in shipped_stems():
             raise ValueError(f"no shipped library {stem!r}; there are {', '.join(shipped_stems())}")
     return chosen
-
-
-def open_shipped(stems: Sequence[str], **handed: Any) -> list[ToolSource]:
-    """The libraries of these stems, through the door of every tool folder; handed: as `open_folders` takes it."""
-    return open_folders([FOLDER], only=stems, precedence=DEFAULTS, **handed) if stems else []

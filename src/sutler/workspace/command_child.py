@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .confine import Roots, restrict
-from .network import cut_off
+from .network import cannot_cut_off, cut_off
 from .process import Capture
 
 _GRACE = 0.3  # seconds that are waited for output after the last program has ended: one in the background may hold it
@@ -29,8 +29,8 @@ def entry(payload: Mapping[str, Any], host: object) -> Any:
     """payload: confine ({write, read, system}, or None), network (whether it stays), both for good."""
     if payload["confine"] is not None:
         restrict(Roots(**payload["confine"]))
-    if not payload["network"]:
-        cut_off()
+    if not payload["network"] or (payload["confine"] is not None and not cannot_cut_off()):
+        cut_off(sockets=payload["network"])
 
     def handle(method: str, job: Mapping[str, Any]) -> dict[str, Any]:
         return run(job)

@@ -32,7 +32,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", 
 _PROGRAMS = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone",
-    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/mime.types", "/etc/locale.alias",
+    "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/mime.types",
+    "/etc/magic", "/etc/locale.alias",
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/sys/devices/system/cpu",
     "/dev/random", "/dev/urandom",
 )  # fmt: skip

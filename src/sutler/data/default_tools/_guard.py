@@ -54,6 +54,11 @@ def protected(path: Path) -> bool:
     return name in PROTECTED_NAMES or (parent, name) in PROTECTED_IN_FOLDER or parent in PROTECTED_FOLDERS
 
 
+def in_repository(path: Path) -> bool:
+    """Whether it belongs to a repository's own files, some of which say what is run by git."""
+    return any(plain_name(part) == ".git" for part in path.parts)
+
+
 def plain_name(name: str) -> str:
     """A name as the laxest file system reads it: Windows drops dots and spaces at the end, and what follows a colon."""
     return name.casefold().partition(":")[0].rstrip(". ")

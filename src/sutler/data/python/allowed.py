@@ -54,7 +54,8 @@ PATH_ATTRIBUTES = _words(
     """
     read_text read_bytes write_text write_bytes open exists is_file is_dir is_symlink is_mount stat lstat iterdir glob
     rglob walk mkdir rmdir touch unlink rename symlink_to hardlink_to link_to chmod lchmod owner group resolve absolute
-    readlink samefile expanduser home cwd
+    readlink samefile expanduser home cwd copy_into move move_into info is_junction is_block_device is_char_device
+    is_fifo is_socket
     """
 )
 PATH_READS = _words("read_text read_bytes exists is_file is_dir stat iterdir glob open")

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..default_tools._guard import inside, protected
+from ..default_tools._guard import in_repository, inside, protected
 from . import allowed
 
 _MOST = 200_000
@@ -159,8 +159,15 @@ class _Reading:
         self._attribute_name(node, node.attr)
         if node.attr in allowed.PATH_ATTRIBUTES and self._knows_paths and not self._is_path_call(node.value):
             self._ask(node, f"it uses .{node.attr} of something that may be a path")
-        if node.attr == "replace" and self._knows_paths and not _two_arguments(self._parents.get(id(node)), node):
-            self._ask(node, "it uses .replace of something that may be a path")
+        if node.attr in ("replace", "copy") and self._knows_paths and self._may_be_a_paths(node):
+            self._ask(node, f"it uses .{node.attr} of something that may be a path")
+
+    def _may_be_a_paths(self, node: ast.Attribute) -> bool:
+        """False for a text's replace, which takes two arguments, and a list's copy, which takes none."""
+        call = self._parents.get(id(node))
+        if not isinstance(call, ast.Call) or call.func is not node:
+            return True
+        return bool(call.args or call.keywords) if node.attr == "copy" else len(call.args) < 2
 
     def _attribute_name(self, node: ast.AST, name: str) -> None:
         if _magic(name):
@@ -264,7 +271,7 @@ class _Reading:
         except (OSError, ValueError):
             self._ask(node, f"{text} is outside the workspace")
             return
-        if writes and (protected(found) or ".git" in found.parts):
+        if writes and (protected(found) or in_repository(found)):
             self._ask(node, f"{text} decides what other programs run")
 
 
@@ -281,11 +288,6 @@ def _mode(node: ast.expr | None) -> str | None:
     """The mode that a file is opened with; None when it cannot be told."""
     mode = "r" if node is None else _text(node)
     return mode if mode is not None and set(mode) <= set(_READING + _WRITING) else None
-
-
-def _two_arguments(call: ast.AST | None, func: ast.Attribute) -> bool:
-    """Whether `.replace` is str's, which takes two; a path's takes one."""
-    return isinstance(call, ast.Call) and call.func is func and len(call.args) >= 2
 
 
 def _about_module(name: str) -> str:

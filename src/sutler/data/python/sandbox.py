@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Any
 
 from sutler.lang import Param, ToolSig, check
@@ -11,6 +12,7 @@ from sutler.workspace.flight import ending_with_call
 
 Function = Callable[..., Any]
 _MOST_CALLS = 1_000
+_room = BoundedSemaphore(32)  # sandboxes at once: each has a process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def run(
     if not isinstance(text, str):
         return Ran(error=str(text), line=text.line)
     session = Session(text, shown=code, compute_seconds=compute_seconds, memory_mb=memory_mb, output_bytes=output_bytes)
-    with ending_with_call(session.kill):
+    with _room, ending_with_call(session.kill):
         try:
             step: Call | Done = session.start({})
             for _ in range(_MOST_CALLS):

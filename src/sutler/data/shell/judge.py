@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sutler.workspace.commands import Stage, Step
 
-from ..default_tools._guard import inside, protected
+from ..default_tools._guard import in_repository, inside, protected
 from .table import COMMANDS, SPECIAL, look_at
 from .words import NotUnderstood, Pipeline, Redirection, Simple, Word, parse
 
@@ -186,7 +186,7 @@ def _readable(text: str, here: Path) -> str:
 def _writable(text: str, here: Path) -> str:
     """A file that may be written over: inside, no link, nobody's configuration, nothing of a repository's own."""
     found = inside_path(text, here, write=True)
-    if protected(found) or ".git" in found.parts:
+    if protected(found) or in_repository(found):
         raise NotUnderstood(f"{text} decides what other programs run")
     if not found.parent.is_dir():
         raise NotUnderstood(f"the folder of {text} is not there")
