@@ -1,7 +1,8 @@
 """MCP servers: what a call costs, what a large result costs, many at once, a server that dies (issue figures of MCP).
 
 The server is a stand-in in plain JSON lines, so the client is what is measured. Side by side with
-`mcp.Client` of the installed SDK where there is something to compare. `servers_start` measures starting.
+`mcp.Client` of the installed SDK where there is something to compare. `servers_start` measures starting,
+`servers_faults` what a faulty server costs the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from . import servers_start
+from . import servers_faults, servers_start
 from .servers_start import STAND_IN, config
 from .table import show
 
@@ -276,10 +277,11 @@ def killed(file: Path) -> list[list[object]]:
 def reads(folder: Path) -> list[list[object]]:
     """20 reads of 50 ms on a server, in a comprehension without a word of concurrency."""
     from sutler import SyncRuntime
+    from sutler.servers import CONCURRENCY
 
     text = f"[echo(x=f'{{i}}', delay={NAP}) for i in range({READS})]"
     rows: list[list[object]] = []
-    for places in (8, 20):
+    for places in (CONCURRENCY, READS):
         took: list[float] = []
         with SyncRuntime(**options(config(folder, {"s": "ok"}, concurrency=places))) as rt:
             assert rt.ready(20)
@@ -308,6 +310,7 @@ def main() -> None:
         rows = [*at_once(file), *gateway(file), *killed(file), *reads(folder)]
         show("many at once, and a death, wall ms", ["what", "ms", "note"], rows)
     servers_start.main()
+    servers_faults.main()
 
 
 if __name__ == "__main__":

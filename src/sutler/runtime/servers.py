@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PATIENCE = 15.0  # seconds
 CHANGED = "sutler/changed"  # as a notice of a server: its state or its tools may be others than before
 IN_VAIN = 1.4  # seconds: a server that was waited for so long, and is unknown still, is not waited for again
-FIRST_LOOK = 1.8  # seconds that an opening runtime waits for servers it has never seen: it is open within 2 s (MCP-03)
+FIRST_LOOK = 1.7  # seconds that an opening runtime waits for servers it has never seen: it is open within 2 s (MCP-03)
 
 
 class Servers:
