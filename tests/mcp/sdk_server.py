@@ -1,8 +1,9 @@
-"""A server on the SDK itself: what it sends is what servers of today send. `python sdk_server.py`."""
+"""A server on the SDK itself: what it sends is what servers of today send. `python sdk_server.py [port]`."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -25,6 +26,12 @@ def add(a: int, b: int) -> int:
 async def ask(ctx: Context) -> str:
     answer = await ctx.elicit("Which?", Choice)
     return answer.action
+
+
+@server.tool()
+async def colour(mine: str, ctx: Context) -> str:
+    answer = await ctx.elicit(f"for {mine}", Choice)
+    return answer.data.colour if answer.action == "accept" else answer.action
 
 
 @server.tool()
@@ -51,4 +58,7 @@ def cancelled() -> list[str]:
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[1:] and sys.argv[1].isdecimal():
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")

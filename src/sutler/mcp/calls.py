@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
 from ..servers import InputRequired, RemoteError, RemoteResult
 from .exchange import Exchange, Lost
-from .relay import relay
+from .relay import relay, whose
 from .server_task import ServerTask
 
 CALL_SECONDS = 60.0
@@ -60,6 +60,7 @@ async def call(
                     exchange = Exchange(
                         method="tools/call",
                         tool=tool,
+                        whose=whose.get(),
                         progress=progress,
                         ask=ask,
                         relay=client if client is not None and client.modern and session.era == "modern" else None,

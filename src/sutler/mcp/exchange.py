@@ -49,11 +49,13 @@ class Exchange:
 
     sent: some of it may have reached the server. raw: the answer as it came. error: an error of the peer's own making,
     None for one that was made on this side. unauthorized: a 401 that a request before the last one was refused with.
-    relay: the modern client that the server's questions go to as they come.
+    relay: the modern client that the server's questions go to as they come. whose: the client that the call is for, of
+    the several that a server face may have; None for the host itself.
     """
 
     method: str
     tool: str = ""
+    whose: object = None
     sent: bool = False
     raw: dict[str, Any] | None = None
     error: types.ErrorData | None = None

@@ -35,6 +35,7 @@ for _name in ("mcp", "client"):  # what the SDK logs is told as a reason or a no
 _STAND_IN: dict[str, Any] = {"content": [], "isError": True, "resultType": "complete"}
 _RESPONSE = frozenset(("jsonrpc", "id", "result"))
 _LOGS_KEPT = 20
+_ASKED_KEPT = 1000  # requests of a server that nobody has looked at yet
 _FORWARDED = frozenset(
     (
         "notifications/cancelled",
@@ -74,6 +75,7 @@ class Link:
         self.logs: deque[str] = deque(maxlen=_LOGS_KEPT)
         self.notes: dict[str, None] = {}
         self.gone = False
+        self._asked: dict[types.RequestId, Exchange] = {}
 
     # ------------------------------------------------------------------ to the server
 
@@ -171,8 +173,16 @@ class Link:
         self.refuse(request, types.INTERNAL_ERROR, "the server's answer is no legal JSON-RPC")
         return True
 
-    def incoming(self, message: types.JSONRPCMessage) -> None:
-        """One message, passed on to the session, kept back, or replaced."""
+    def asked_with(self, request: types.RequestId) -> Exchange | None:
+        """The call on whose stream the server sent this request of its own; asked for once."""
+        return self._asked.pop(request, None)
+
+    def incoming(self, message: types.JSONRPCMessage, of: Exchange | None = None) -> None:
+        """One message, passed on to the session, kept back, or replaced. of: the exchange it is known to come with."""
+        if of is not None and of.method == "tools/call" and isinstance(message, types.JSONRPCRequest):
+            while len(self._asked) >= _ASKED_KEPT:
+                self._asked.pop(next(iter(self._asked)))
+            self._asked[message.id] = of
         match message:
             case types.JSONRPCResponse():
                 self._answered(message)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import mcp_types as types
@@ -25,6 +25,12 @@ from .states import take_notes
 
 Ask = Callable[[dict[str, Any]], Any]
 
+_ONE_OF = "({server} does not say which call it asks for. One of these that are under way: {calls}.)"
+_NOT_TOLD = (
+    "the server asked {message!r} while calls of several clients were under way, and did not say for which: nobody was"
+    " asked, and the answer was no; concurrency = 1 for this server keeps its calls apart"
+)
+
 
 class Questions:
     """Those of one connection, which begins to `serve` when it is negotiated. ask: for a question of no known call."""
@@ -39,22 +45,27 @@ class Questions:
         """A server asks the person something. Declined at once when there is nobody to ask (MCP-14)."""
         if not self.serve:
             return types.ElicitResult(action="decline")
-        exchange = current.get()
-        if exchange is None or exchange.method != "tools/call":  # an old server asks beside the call it asks for
-            waiting = self._link.in_flight()
-            exchange = waiting[-1] if waiting else None
+        calls = self._of(context)
+        if len({id(call.whose) for call in calls}) > 1:
+            for call in calls:
+                self._noted(call, _NOT_TOLD.format(message=params.message[:200]))
+            return types.ElicitResult(action="decline")
+        exchange = calls[-1] if calls else None
         ask = exchange.ask if exchange is not None and exchange.ask is not None else self._ask
         if ask is None:
             return types.ElicitResult(action="decline")
         request: dict[str, Any] = {"message": params.message, "server": self._spec.id}
-        if exchange is not None and exchange.tool:
+        if len(calls) > 1:
+            request["calls"] = [call.tool for call in calls]
+            request["message"] += "\n\n" + _ONE_OF.format(server=self._spec.id, calls=", ".join(request["calls"]))
+        elif exchange is not None and exchange.tool:
             request["tool"] = exchange.tool
         if isinstance(params, types.ElicitRequestURLParams):
             request["url"] = params.url
         else:
             request["schema"] = params.requested_schema
         try:
-            answer = await unhurried(ask, request, exchange)
+            answer = await unhurried(ask, request, *calls)
             if answer is None:
                 return types.ElicitResult(action="decline")
             return types.ElicitResult(action="accept", content=None if "url" in request else answer)
@@ -64,11 +75,22 @@ class Questions:
             self._noted(exchange, f"the server's question could not be asked: {type(error).__name__}: {error}")
         return types.ElicitResult(action="cancel")
 
+    def _of(self, context: ClientRequestContext) -> list[Exchange]:
+        """The call that the server asks for; where nothing tells, every call that waits for an answer, oldest first.
+
+        The modern era asks within the call, HTTP on the call's own stream. Over stdio a server of the handshake era
+        sends its question beside all calls, and the protocol has no field that says which one it is of.
+        """
+        exchange = current.get()
+        if exchange is None or exchange.method != "tools/call":
+            exchange = self._link.asked_with(context.request_id)
+        return [exchange] if exchange is not None else self._link.in_flight()
+
     async def sample(
         self, context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         """A handshake-era server asks for the model of the client that a call is for."""
-        waiting = self._link.in_flight()
+        waiting = self._of(context)
         exchange = waiting[0] if len(waiting) == 1 else None  # of several, the prompt could reach the wrong client
         if exchange is None or exchange.ask is None:
             said = f"{len(waiting)} calls are in flight, so it is not known whose model is meant"
@@ -88,23 +110,31 @@ class Questions:
             take_notes(self._link.notes, [note])
 
 
-async def unhurried(ask: Ask, request: dict[str, Any], exchange: Exchange | None) -> Any:
-    """Ask, with the call's clock stopped: a person's time counts toward no limit."""
-    limit = exchange.deadline if exchange is not None else None
-    if exchange is None or limit is None:
+async def unhurried(ask: Ask, request: dict[str, Any], *calls: Exchange) -> Any:
+    """Ask, with the clocks of these calls stopped: a person's time counts toward no limit."""
+    with ExitStack() as stack:
+        for call in calls:
+            stack.enter_context(_still(call))
         return await _asked(ask, request)
-    loop = asyncio.get_running_loop()
-    exchange.asking += 1
-    if exchange.asking == 1 and (until := limit.when()) is not None:
-        exchange.left = until - loop.time()
+
+
+@contextmanager
+def _still(call: Exchange) -> Generator[None]:
+    limit, loop = call.deadline, asyncio.get_running_loop()
+    if limit is None:
+        yield
+        return
+    call.asking += 1
+    if call.asking == 1 and (until := limit.when()) is not None:
+        call.left = until - loop.time()
         limit.reschedule(None)
     try:
-        return await _asked(ask, request)
+        yield
     finally:
-        exchange.asking -= 1
-        if not exchange.asking and exchange.left:
+        call.asking -= 1
+        if not call.asking and call.left:
             with suppress(RuntimeError):  # the call was given up meanwhile
-                limit.reschedule(loop.time() + exchange.left)
+                limit.reschedule(loop.time() + call.left)
 
 
 async def _asked(ask: Ask, request: dict[str, Any]) -> Any:

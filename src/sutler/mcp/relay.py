@@ -26,4 +26,5 @@ class Relay:
     log: Callable[[Mapping[str, Any]], None] | None = None
 
 
+whose: ContextVar[object | None] = ContextVar("sutler_mcp_whose", default=None)  # tells the clients of a face apart
 relay: ContextVar[Relay | None] = ContextVar("sutler_mcp_relay", default=None)

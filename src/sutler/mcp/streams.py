@@ -96,7 +96,9 @@ async def over_streams(streams: TransportStreams, link: Link) -> AsyncGenerator[
         try:
             async for item in theirs:
                 if isinstance(item, SessionMessage):
-                    link.incoming(item.message)
+                    # a server's own request comes on the stream of the call that it is about, and so in its context
+                    of = getattr(theirs, "last_context", None)
+                    link.incoming(item.message, of.get(current) if of is not None else None)
                 else:
                     take_notes(link.notes, [f"its stream failed: {item}"])
         except anyio.ClosedResourceError:

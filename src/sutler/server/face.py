@@ -30,7 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from .. import __version__
 from ..errors import ClosedError, ToolNotFound, ToolUnavailable
 from ..inventory import Inventory, Row
-from ..mcp.relay import relay
+from ..mcp.relay import relay, whose
 from ..runtime import Event, Runtime
 from .asking import Context, Exchange, Question, Wire, connection_of, current
 from .listing import Listed, Listing, make_listing
@@ -277,6 +277,7 @@ class Face:
         return error(strict_text(f"there is no tool {name!r}{hint}"), "not_found")
 
     async def _work(self, exchange: Exchange, *, tool: Listed, arguments: dict[str, Any]) -> Wire:
+        whose.set(exchange.connection)
         if tool.row is None:
             assert self._programs is not None
             return await self._programs.call(tool.name, arguments)
