@@ -41,11 +41,11 @@ class Approvals:
         kept = self.project.all if self.project is not None else ()
         return (*self.session.all, *(one for one in kept if not one.expired))
 
-    def find(self, call: ToolCall, run: str | None) -> StandingApproval | None:
-        """The one that covers this call. May read a file."""
-        found = self.session.find(call.spec, call.arguments, run)
+    def find(self, call: ToolCall, run: str | None, asks: str) -> StandingApproval | None:
+        """The one that covers this call, which a rule, a policy source or the level asks about. May read a file."""
+        found = self.session.find(call.spec, call.arguments, run, asks)
         if found is None and self.project is not None:
-            return self.project.find(call.spec, call.arguments)
+            return self.project.find(call.spec, call.arguments, asks)
         return found
 
     def revoke(self, approval_id: str) -> StandingApproval | None:
@@ -55,10 +55,10 @@ class Approvals:
             return self.project.remove(approval_id)
         return gone
 
-    def remember(self, call: ToolCall, answer: Answer, *, run: str | None, shown: str) -> tuple[str, str]:
+    def remember(self, call: ToolCall, answer: Answer, *, run: str | None, shown: str, asked: str) -> tuple[str, str]:
         """(how far the answer reaches, in words; what else is to be said) after remembering an "always".
 
-        run: the id of the run that the call belongs to. shown: the call in words, secrets masked.
+        run: the id of the run that the call belongs to. shown: the call in words, secrets masked. asked: what asked.
         """
         scope, note = answer.scope, ""
         if scope == "call" or (scope == "run" and run is None):
@@ -72,6 +72,7 @@ class Approvals:
             scope=scope,
             arguments=digest_of(call.arguments) if scope == "exact" else None,
             shown=shown if scope == "exact" else "",
+            asked=asked,
             run=run if scope == "run" else None,
             expires=None if answer.seconds is None else time.time() + answer.seconds,
         )

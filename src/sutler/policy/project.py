@@ -26,6 +26,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "scope": str,
     "arguments": (str, type(None)),
     "shown": str,
+    "asked": str,
     "run": type(None),
     "given": (int, float),
     "expires": (int, float, type(None)),
@@ -54,8 +55,8 @@ class ProjectApprovals:
     def trouble(self) -> str | None:
         return self._look()[1]
 
-    def find(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> StandingApproval | None:
-        return covering(self.all, spec, arguments, None)
+    def find(self, spec: ToolSpec, arguments: Mapping[str, Any], asks: str) -> StandingApproval | None:
+        return covering(self.all, spec, arguments, None, asks)
 
     def add(self, approval: StandingApproval) -> None:
         """StoreError when the file cannot be written, or is damaged: nothing in it is thrown away."""

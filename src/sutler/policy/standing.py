@@ -20,7 +20,9 @@ class StandingApproval:
     """One "always". It covers calls of this very definition: source, tool and digest.
 
     arguments: the digest of the only arguments it covers, None for any; shown: those arguments in words.
-    run: the only run it covers. given, expires: seconds since the epoch; expires None: as long as its scope.
+    asked: what asked when it was given, such as a rule. For any arguments, it covers no question of another rule or
+    policy source, only those of the level; "" covers whatever asks. run: the only run it covers.
+    given, expires: seconds since the epoch; expires None: as long as its scope.
     """
 
     source: str
@@ -30,6 +32,7 @@ class StandingApproval:
     arguments: str | None = None
     shown: str = ""
     run: str | None = None
+    asked: str = ""
     given: float = field(default_factory=time.time)
     expires: float | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -42,11 +45,12 @@ class StandingApproval:
     def expired(self) -> bool:
         return self.expires is not None and time.time() >= self.expires
 
-    def covers(self, spec: ToolSpec, arguments: Mapping[str, Any], run: str | None) -> bool:
+    def covers(self, spec: ToolSpec, arguments: Mapping[str, Any], run: str | None, asks: str) -> bool:
         return (
             (self.source, self.tool, self.digest) == (spec.origin.source, spec.name, spec.digest)
             and not self.expired
             and (self.run is None or self.run == run)
+            and (self.asked in ("", asks) or asks.startswith("level ") or self.arguments is not None)
             and (self.arguments is None or self.arguments == digest_of(arguments))
         )
 
@@ -58,9 +62,9 @@ def digest_of(arguments: Mapping[str, Any]) -> str:
 
 
 def covering(
-    held: Iterable[StandingApproval], spec: ToolSpec, arguments: Mapping[str, Any], run: str | None
+    held: Iterable[StandingApproval], spec: ToolSpec, arguments: Mapping[str, Any], run: str | None, asks: str
 ) -> StandingApproval | None:
-    return next((one for one in held if one.covers(spec, arguments, run)), None)
+    return next((one for one in held if one.covers(spec, arguments, run, asks)), None)
 
 
 class Remembered:
@@ -74,9 +78,9 @@ class Remembered:
     def all(self) -> tuple[StandingApproval, ...]:
         return tuple(one for one in self._held if not one.expired)
 
-    def find(self, spec: ToolSpec, arguments: Mapping[str, Any], run: str | None) -> StandingApproval | None:
+    def find(self, spec: ToolSpec, arguments: Mapping[str, Any], run: str | None, asks: str) -> StandingApproval | None:
         held = self._held
-        return covering(held, spec, arguments, run) if held else None
+        return covering(held, spec, arguments, run, asks) if held else None
 
     def add(self, approval: StandingApproval) -> None:
         with self._lock:

@@ -48,7 +48,9 @@ class Asking:
         """Allows a call that an approval of this runtime covers; reads no file."""
         call, run = ticket.call, ticket.run
         assert call is not None
-        found = self._core.approvals.session.find(call.spec, call.arguments, run.root if run is not None else None)
+        found = self._core.approvals.session.find(
+            call.spec, call.arguments, run.root if run is not None else None, ticket.decision.by
+        )
         if found is not None:
             self._recalled(ticket, found)
 
@@ -56,7 +58,7 @@ class Asking:
         """Whether a standing approval covers the call; it is then allowed. May read a file."""
         call, run = ticket.call, ticket.run
         assert call is not None
-        found = self._core.approvals.find(call, run.root if run is not None else None)
+        found = self._core.approvals.find(call, run.root if run is not None else None, ticket.decision.by)
         if found is None:
             return False
         self._recalled(ticket, found)
@@ -186,7 +188,7 @@ class Asking:
         masked = core.recorder.masker.arguments(call.arguments, call.spec.input_schema)
         shown = self._masked(Question(source=source_of(replace(call, arguments=masked)), label=""))
         root = ticket.run.root if ticket.run is not None else None
-        how, note = core.approvals.remember(call, answer, run=root, shown=shown.source)
+        how, note = core.approvals.remember(call, answer, run=root, shown=shown.source, asked=ticket.decision.by)
         if note:
             ticket.notes = (*ticket.notes, note)
         if how != "allow":
