@@ -31,6 +31,7 @@ bench: $(READY)
 
 corpora: $(READY)
 	$(BIN)/python -m bench.corpora
+	$(BIN)/python -m bench.agentdojo
 
 conformance: $(READY)
 	$(BIN)/python -m bench.conformance

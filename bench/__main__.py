@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-NAMES = ("startup", "calls", "programs", "concurrency", "discovery", "inventory", "workspaces", "servers")
+NAMES = ("startup", "calls", "programs", "concurrency", "discovery", "inventory", "workspaces", "servers", "policy")
 
 
 def main() -> None:
