@@ -95,10 +95,15 @@ class Inventory:
         row = self.tools.get(name) or self.qualified.get(name)
         return row or self.program.get(name) or self.qualified_program.get(name) or self._find_spelled(name)
 
-    def format_description(self) -> str:
-        """One line for each tool a bare name reaches, as a prompt shows it: `name(arg: type) -> type: description`."""
+    def format_description(self, more: Mapping[str, str] | None = None) -> str:
+        """One line for each tool a bare name reaches, as a prompt shows it: `name(arg: type) -> type: description`.
+
+        more: text to go on with, by source::tool.
+        """
+        said = more or {}
         return "\n".join(
-            f"{signature(row.spec, row.program_name)}: {' '.join(row.spec.description.split())}"
+            f"{signature(row.spec, row.program_name)}: "
+            + " ".join(f"{row.spec.description} {said.get(row.spec.qualified, '')}".split())
             for row in self.tools.values()
         )
 

@@ -48,6 +48,7 @@ class _Member:
 class Toolbox:
     """Sources by precedence. Safe to use from several threads; an Inventory once given never changes.
 
+    says(rows) -> {source::tool: text}: what libraries add to a prompt.
     grade_overrides: {"source::tool": Grade}, as [grades] has them; they win over what a tool declares (GRD-01).
     hold(spec): why a tool must not be offered as it is now, or None (POL-06).
     screen(spec) -> why a tool is not to be seen by anybody, "" when it is (POL-09). Its bare name goes to no other.
@@ -71,6 +72,7 @@ class Toolbox:
         self._built: tuple[list[_Answer], Inventory] | None = None
         self._logged: set[str] = set()
         self._lock = threading.RLock()
+        self.says: Callable[[Sequence[Row]], Mapping[str, str]] | None = None
 
     # ------------------------------------------------------------------ what is in it
 
@@ -209,8 +211,9 @@ class Toolbox:
         return row.source.resolve(row.spec)
 
     def format_description(self) -> str:
-        """The tools as a prompt shows them, one line each."""
-        return self.inventory().format_description()
+        """The tools as a prompt shows them, one line each, with what their libraries say of themselves now (LIB-06)."""
+        inventory = self.inventory()
+        return inventory.format_description(self.says(list(inventory.tools.values())) if self.says is not None else {})
 
     # ------------------------------------------------------------------ asking
 

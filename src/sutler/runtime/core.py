@@ -39,6 +39,7 @@ from .pins import Pins
 from .pipeline import Pipeline
 from .places import Places
 from .profiles import check_profile, narrowed
+from .prompts import Prompts
 from .recorder import Recorder
 from .runs import Runs
 from .sites import Sites
@@ -100,7 +101,9 @@ class Core:
             self.servers = Servers(self)
         self.libraries = Libraries(self)
         self.mounting = Mounting(self)
+        self.prompts = Prompts(self)
         self.toolbox: Toolbox = build_toolbox(self)
+        self.toolbox.says = self.prompts.texts
         self.libraries.settle_levels()
         self.client_tools = ClientTools(self)
         self._with_client("attach")

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn
 
 from ..config import Config
 from ..errors import ClosedError
@@ -20,7 +20,6 @@ from ..policy.standing import StandingApproval
 from ..programs.plan import PlannedProgram
 from ..results import preview
 from ..results.view import MODEL_SEES
-from ..schema.dialects import export
 from ..spec import RunResult, ToolResult, ToolSpec
 from ..store import AuditFilter, AuditRecord
 from ..toolbox import Toolbox
@@ -28,15 +27,14 @@ from .core import Core, opened
 from .events import EventHandler
 from .library_faces import AsyncLibraries, LibraryFace, SyncLibraries
 from .options import Options, PathLike, Settings
+from .prompt_faces import AsyncPrompts, PromptFace, SyncPrompts
 from .resume import PersonsAnswer
 
-Dialect = Literal["openai", "anthropic", "gemini", "mcp"]
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 LanguageLevel = Literal["calls", "program", "full"]
 OnAsk = Literal["reject", "wait"]
 
 
-class Face(LibraryFace):
+class Face(LibraryFace, PromptFace):
     """What both faces share: the keywords, and everything that neither runs a tool nor waits.
 
     workspace: the folder tools work in, made when missing; None takes the config's, else a fresh one, removed at close
@@ -165,14 +163,6 @@ class Face(LibraryFace):
         """The tools by their bare names, one each; shadowed ones are in inventory()."""
         return [row.spec for row in self.core.program_inventory().tools.values()]
 
-    def schemas(self, dialect: Dialect = "openai", *, strict: bool = False) -> list[dict[str, Any]]:
-        """The tools as a provider wants them; `strict` makes OpenAI-strict schemas where that is possible."""
-        if dialect not in DIALECTS:
-            raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-        rows = self.core.program_inventory().tools.values()
-        names = {(row.spec.origin.source, row.spec.name): row.program_name for row in rows}
-        return export([row.spec for row in rows], dialect, strict=strict, names=names)
-
     def check(self, text: str, *, level: LanguageLevel | None = None, params: Sequence[str] = ()) -> Checked:
         """Whether a program would start: `.ok`, and `.errors` with line, plain words and what to write instead."""
         return self.core.runs.check(text, self._level(level), tuple(params))
@@ -241,7 +231,7 @@ class Face(LibraryFace):
         return context if context is not None else self.core.host_context
 
 
-class Runtime(AsyncLibraries, Face):
+class Runtime(AsyncLibraries, AsyncPrompts, Face):
     """One tool runtime for coroutines. `async with Runtime(...) as rt`; keywords: see Face."""
 
     __doc__ = (__doc__ or "") + (Face.__doc__ or "")
@@ -339,11 +329,14 @@ class AsyncToolbox:
     async def add_source(self, source: Any, precedence: float | None = None) -> None:
         await asyncio.to_thread(self._toolbox.add_source, source, precedence)
 
+    async def format_description(self) -> str:
+        return await asyncio.to_thread(self._toolbox.format_description)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._toolbox, name)
 
 
-class SyncRuntime(SyncLibraries, Face):
+class SyncRuntime(SyncLibraries, SyncPrompts, Face):
     """The same runtime for threads, notebooks and hosts without a loop. `with SyncRuntime(...) as rt`."""
 
     __doc__ = (__doc__ or "") + (Face.__doc__ or "")

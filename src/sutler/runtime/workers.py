@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ToolError, ToolUnavailable
 from ..sources.aliases import aliases_installed
 from ..sources.child import answer_for_object, answered, outgoing
+from ..workspace.watchdog import Deadline
 from ..workspace.worker import Reply, Stopper, Worker
+from .sites import Site
 from .ticket import Ticket
 from .tools import Tool
 
@@ -63,6 +66,22 @@ class Workers:
                 case name:
                     raise ToolError(f"{name}: {error['message']}", traceback=error["traceback"])
         return answered(reply["value"])
+
+    def prompt(self, tool: Tool, site: Site, file: Path, name: str, deadline: Deadline, stopper: Stopper) -> Any:
+        """What a prompt provider of the library gives, in the library's worker. Raises as `call` does."""
+        held = self._held(tool)
+        with held.lock:
+            reply = held.worker.call(
+                "@prompt",
+                {"file": str(file), "name": name},
+                cwd=site.root,
+                timeout=deadline,
+                on_request=self._serve_prompt,
+                stopper=stopper,
+            )
+        if reply["error"] is not None:
+            raise ToolError(f"{reply['error']['type']}: {reply['error']['message']}")
+        return reply["value"]
 
     def close(self) -> tuple[str, ...]:
         with self._lock:
@@ -130,6 +149,12 @@ class Workers:
                     on_request=lambda name, args: self._serve(ticket, name, args),
                 )
             held.configured = now
+
+    def _serve_prompt(self, name: str, args: Mapping[str, Any]) -> Any:
+        """A library may ask for approval as it loads; there is no call here that anything else could belong to."""
+        if name == "confirm_handler":
+            return self._core.library_confirm(args["source"], args["script_label"], args.get("argv"))
+        raise ToolUnavailable(f"a prompt provider cannot ask its host for {name!r}")
 
     def _serve(self, ticket: Ticket, name: str, args: Mapping[str, Any]) -> Any:
         """What a tool in the child may ask of its host."""

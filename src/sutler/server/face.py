@@ -33,7 +33,7 @@ from ..inventory import Inventory, Row
 from ..mcp.relay import relay, whose
 from ..runtime import Event, Runtime
 from .asking import Context, Exchange, Question, Wire, connection_of, current
-from .listing import Listed, Listing, make_listing
+from .listing import Definition, Listed, Listing, make_listing
 from .outcome import error, of_call
 from .parked import Parked
 from .programs import INSTRUCTIONS, Programs, own_tools
@@ -245,8 +245,26 @@ class Face:
         if params.cursor is not None:
             raise MCPError(code=types.INVALID_PARAMS, message="there is one page of tools, and no such cursor")
         modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        tools = (await self.listing()).definitions(modern=modern)
+        listing = await self.listing()
+        tools = await self._said(listing, listing.definitions(modern=modern))
         return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+    async def _said(self, listing: Listing, tools: list[Definition]) -> list[Definition]:
+        """The definitions with what libraries say of themselves now (LIB-06)."""
+        rows = {tool.row.spec.qualified: tool.row for tool in listing.tools.values() if tool.row is not None}
+        prompts = self._runtime.core.prompts
+        if not prompts.any(rows.values()):
+            return tools
+        texts = await asyncio.to_thread(prompts.texts, list(rows.values()))
+        said = {
+            tool.name: texts.get(tool.row.spec.qualified) for tool in listing.tools.values() if tool.row is not None
+        }
+        return [
+            {**tool, "description": strict_text(f"{tool.get('description', '')}\n\n{text}".strip())}
+            if (text := said.get(tool["name"]))
+            else tool
+            for tool in tools
+        ]
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
         if params.request_state is not None:

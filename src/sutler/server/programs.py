@@ -150,8 +150,11 @@ class Programs:
                 row = self._runtime.core.program_inventory().find(name)
         except ToolCallError as missing:
             return error(str(missing), missing.kind)
+        prompts = self._runtime.core.prompts
         spec = row.spec
-        decision = self._runtime.core.policy.preview(spec, via="run")
+        if prompts.any([row]):
+            [spec] = prompts.described([row])
+        decision = self._runtime.core.policy.preview(row.spec, via="run")
         document = {
             "name": row.program_name,
             "source": spec.origin.source,

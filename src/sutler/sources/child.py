@@ -38,7 +38,8 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
 
     payload: stem, directory, tools {name: [file, function]}, configs by stem, handlers (those the host has), aliases
     (whether the host has the names of lollms_client).
-    The handle takes a tool's name and its arguments, marks included; `@configure` takes new configs and handlers.
+    The handle takes a tool's name and its arguments, marks included; `@configure` takes new configs and handlers,
+    `@prompt` the file and name of a prompt provider.
     """
     _as_in_the_host(payload)
     handlers = {name: _handler(name, host) for name in HANDLERS if name in payload["handlers"]}
@@ -61,6 +62,9 @@ def worker_entry(payload: Mapping[str, Any], host: Host) -> Callable[[str, Mappi
             for name in HANDLERS:
                 loader.swap(name, _handler(name, host) if name in arguments["handlers"] else None)
             return loader.configure(_configs(arguments["configs"], host))
+        if method == "@prompt":
+            value = loader.runner(Path(arguments["file"]), arguments["name"])()
+            return loop.run(value) if inspect.isawaitable(value) else value
         if method not in runners:
             raise ToolUnavailable(f"library {payload['stem']} has no tool {method} in this worker process")
         # Only what the host injects is looked at: a mark in a model's own argument stays the plain dict that it is.

@@ -116,9 +116,10 @@ class CodeToolSource:
         return bool(made)
 
     def unregister(self, prefix: str) -> int:
-        """Remove the tools that were registered under `prefix`; how many there were."""
+        """Remove the tools registered under `prefix`, and those named tool_<prefix>...; how many there were."""
+        start = f"tool_{prefix}"
         with self._lock:
-            gone = [name for name, held in self._tools.items() if held.prefix == prefix]
+            gone = [name for name, held in self._tools.items() if held.prefix == prefix or name.startswith(start)]
             for name in gone:
                 self._tools.pop(name).text.close()
             if gone:

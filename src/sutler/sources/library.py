@@ -5,6 +5,7 @@ Nothing is imported until a tool is called: everything shown of a library is rea
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -145,6 +146,26 @@ class LibraryToolSource:
     @property
     def providers(self) -> tuple[tuple[Path, str], ...]:
         return tuple((file.path, name) for file, held in self._files for name in held.scan.providers)
+
+    @property
+    def has_prompts(self) -> bool:
+        return any(held.scan.providers for _, held in self._files)
+
+    def prompts_of(self, spec: ToolSpec) -> list[tuple[Path, str]]:
+        """The providers (LIB-04) that a prompt with this tool runs: its own first, then the library's."""
+        file, found = self._all().get(spec.name, (None, None))
+        own: list[tuple[Path, str]] = []
+        of_library: list[tuple[Path, str]] = []
+        for path, name in self.providers:
+            if file is not None and found is not None and path == file.path and _is_of_tool(name, found.name):
+                own.append((path, name))
+            elif name == f"tool_{re.sub(r'[^0-9A-Za-z_]', '_', self.name)}_prompt":
+                of_library.append((path, name))
+        return own + of_library
+
+    def provide(self, file: Path, name: str) -> Callable[[], Any]:
+        """What runs a provider, on a thread where the library's tools may run."""
+        return self._loader.runner(file, name, where=f"{file}")
 
     # ------------------------------------------------------------------ on or off
 
@@ -371,6 +392,10 @@ def _notes(file: ToolFile, held: FileScan) -> list[str]:
         for tool in found.unreachable
     )
     return notes
+
+
+def _is_of_tool(provider: str, tool: str) -> bool:
+    return provider.removesuffix("_prompt") in (tool, f"tool_{tool}")
 
 
 def _relevant(stems: Sequence[str], configs: Configs | None) -> Configs:
