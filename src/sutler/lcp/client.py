@@ -80,7 +80,8 @@ class LollmsClient(Client):
             case "lcp":
                 from .binding import LCPBinding
 
-                return LCPBinding(**{"client": self, **config})
+                keywords: dict[str, Any] = {"client": self, **config}
+                return LCPBinding(**keywords)
             case "mcp":
                 from .mcp import MCPBinding
 

@@ -119,7 +119,8 @@ class CodeToolSource:
         """Remove the tools registered under `prefix`, and those named tool_<prefix>...; how many there were."""
         start = f"tool_{prefix}"
         with self._lock:
-            gone = [name for name, held in self._tools.items() if held.prefix == prefix or name.startswith(start)]
+            named = [name for name, held in self._tools.items() if held.prefix == prefix or name.startswith(start)]
+            gone = named if prefix.strip() else []
             for name in gone:
                 self._tools.pop(name).text.close()
             if gone:
