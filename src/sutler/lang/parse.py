@@ -90,9 +90,21 @@ def quietly(work: Callable[[], T]) -> T:
     """Run a parser or compiler without its warnings: they are about style, and would go to the host's stderr."""
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return work()
+        return patiently(work)
 
 
+def patiently(work: Callable[[], T]) -> T:
+    """Run a parser again that another thread's has put off: CPython counts the depth of both in one place, and says
+    SystemError when it does not come out even."""
+    for _ in range(_TRIES):
+        try:
+            return work()
+        except SystemError:
+            continue
+    return work()
+
+
+_TRIES = 50
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 

@@ -11,6 +11,8 @@ import re
 import warnings
 from threading import Lock
 
+from ..lang.parse import patiently
+
 _LIMIT = 12  # pieces that one statement may span: a text with lines at the margin
 _DEF = re.compile(r"(async\s+)?def\s+(\w+)\s*")
 _TYPE = re.compile(r"type\s+(\w+)\s*(?:\[[^\]]*\])?\s*=\s*")
@@ -22,12 +24,12 @@ def parse(text: str) -> ast.Module:
     """`ast.parse` without its warnings. Raises what it raises."""
     if "\\" not in text and "finally" not in text:  # nothing to warn about, in all but freak cases
         try:
-            return ast.parse(text)
+            return patiently(lambda: ast.parse(text))
         except SyntaxError:
             pass  # it may be a warning that is an error here
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return patiently(lambda: ast.parse(text))
 
 
 def parse_or_salvage(text: str) -> tuple[ast.Module, BaseException | None]:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import SourceError, ToolUnavailable
+from ..lang.parse import patiently
 from ..schema.decorator import grade_of
 from ..schema.from_source import FoundTool, describe, scan
 from ..spec import UNDECLARED, Origin, ToolSpec
@@ -193,7 +194,7 @@ class _Text:
         self.file = _FOLDER / f"{label}.{number}"
         self.name = f"_sutler_code_{number}_{re.sub(r'[^0-9A-Za-z_]', '_', label)}"
         try:
-            tree = ast.parse(text, filename=str(self.file))
+            tree = patiently(lambda: ast.parse(text, filename=str(self.file)))
             self._code = compile(tree, str(self.file), "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""

@@ -32,6 +32,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, cast
 
+from ..lang.parse import patiently
 from ..schema.from_source import decode
 
 _numbers = itertools.count(1)
@@ -214,7 +215,8 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         self._package.executed(fullname, path, stamp(path))
-        tree = ast.parse(decode(self.get_data(path), file=path), filename=path)
+        text = decode(self.get_data(path), file=path)
+        tree = patiently(lambda: ast.parse(text, filename=path))
         redirect_imports(tree, self._package, path)
         # dont_inherit: the file must not get this module's `from __future__ import annotations`.
         return compile(tree, path, "exec", dont_inherit=True)
