@@ -56,12 +56,15 @@ def serve(
     token_env: Annotated[
         str, typer.Option("--token-env", metavar="NAME", help="With --http: the variable that holds the bearer token.")
     ] = _TOKEN,
+    no_watch: Annotated[
+        bool, typer.Option("--no-watch", help="Do not pick up tool files that change while it runs.")
+    ] = False,
     no_token: Annotated[bool, typer.Option("--no-token", help="With --http on this machine alone: no token.")] = False,
 ) -> int:
     """Serve the tools to an MCP host: over standard input and output, or over HTTP. Runs until it is told to end."""
     if find_spec("mcp") is None:
         raise Refused("serving needs the mcp package: pip install 'sutler[mcp]'", code=UNAVAILABLE, kind="unavailable")
-    options = cli.options(profile=profile)
+    options = {**cli.options(profile=profile), "watch": not no_watch}
     config: Config = options["config"]
     _safe_workspace(Path(options["workspace"]))
     _known_profile(config, profile, "--profile")
