@@ -79,6 +79,8 @@ def test_without_bindings_the_questions_have_neutral_answers() -> None:
     assert client.has_vision_capability() is False
     assert client.find_available_vlm() is None
     assert client.cancel() is None
+    assert not (client.ensure_tti() or client.ensure_tts() or client.ensure_ttv() or client.ensure_ttm())
+    assert Client(ttm=lambda prompt: b"x").ensure_ttm()
     assert [getattr(client, f"switch_{name}")("none") for name in SWITCHES] == [False] * len(SWITCHES)
 
 

@@ -78,6 +78,19 @@ class Media(Bindings):
         """What the binding's own edit_music makes of it."""
         return self._file("ttm", self.ask("ttm", "edit_music", *args, options=options))
 
+    def ensure_tti(self) -> bool:
+        """Whether there is an image binding; the other ensure_* say so of theirs."""
+        return self.tti is not None
+
+    def ensure_tts(self) -> bool:
+        return self.tts is not None
+
+    def ensure_ttv(self) -> bool:
+        return self.ttv is not None
+
+    def ensure_ttm(self) -> bool:
+        return self.ttm is not None
+
     def _bytes(self, field: str, answer: Any) -> bytes:
         """The bytes of a file; a binding that gives a path means the file there."""
         given = self._file(field, answer)
