@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import InvalidArguments, ToolCrashed, ToolError, ToolTimeout, ToolUnavailable
@@ -84,7 +85,7 @@ async def call(
                             wire=_masked(task, error.wire),
                         ) from None
                 if not isinstance(answer, InputRequired):
-                    return answer
+                    return _without_secrets(task, answer) if answer.is_error else answer
                 attempt = 0
                 from .questions import unhurried
 
@@ -98,6 +99,12 @@ async def call(
         harmless = exchange is None or not exchange.sent or _safe(own, tool)
         raise ToolTimeout(task.words(f"{name}: {doing} within {seconds:g} s"), retryable=harmless) from None
     raise AssertionError("unreachable")
+
+
+def _without_secrets(task: ServerTask, answer: RemoteResult) -> RemoteResult:
+    """What a tool says of its failure, which may be what it was started with."""
+    content, structured, meta = task.masked((answer.content, answer.structured, answer.meta))
+    return replace(answer, content=tuple(content), structured=structured, meta=meta)
 
 
 def _masked(task: ServerTask, wire: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..servers import ServerSpec
 from .cache import ServerCache
 from .exchange import Exchange, current
+from .hidden import masked
 from .misses import Misses
 from .stdio import Child, Junk, Tail
 
@@ -125,6 +126,7 @@ class Connection:
                 on_gone=dead.set,
                 on_notification=lambda method, params: hub.notified(spec.id, method, params),
                 junk=junk,
+                mask=lambda text: masked(text, spec.secrets),
             )
             self._exchange = exchange = Exchange(method="connect")
             token = current.set(exchange)

@@ -51,7 +51,10 @@ _ID_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*
 
 
 class Link:
-    """One connection. `on_changed`: the server says its tools changed. `on_gone`: it will say nothing more."""
+    """One connection. `on_changed`: the server says its tools changed. `on_gone`: it will say nothing more.
+
+    `mask`: takes secrets out of what a server says of a failure.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,9 @@ class Link:
         on_gone: Callable[[], None],
         on_notification: Callable[[str, Mapping[str, Any]], None] | None = None,
         junk: Junk | None = None,
+        mask: Callable[[str], str] = str,
     ) -> None:
+        self._mask = mask
         self._probe = probe
         self._on_changed = on_changed
         self._on_gone = on_gone
@@ -220,7 +225,8 @@ class Link:
         if request is None:
             return
         method, exchange = self._requests.pop(request)
-        error = message.error
+        # here, for the SDK puts it into a span of its own
+        error = message.error.model_copy(update={"message": self._mask(message.error.message)})
         if method == "initialize" and self._late is not None:
             # It was slow, not old: the SDK asks again when it is told which versions the server speaks.
             asked: dict[str, Any] = {

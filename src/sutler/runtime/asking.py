@@ -20,6 +20,7 @@ from ..policy.approvals import denied, nobody, reach
 from ..policy.prompts import Question, of_library, question, source_of
 from ..results import bounded, fresh
 from ..spec import Decision, Repair, ToolCall
+from . import tracing
 from .events import Event, tell
 from .frames import being_cancelled
 from .ticket import Ticket
@@ -74,6 +75,7 @@ class Asking:
             return
         try:
             asked = self._question(ticket)
+            tracing.note(ticket, "approval.asked")
             with ticket.paused(), self._turn() as waited:
                 if waited and (ticket.settled or self.look(ticket)):
                     return  # given up meanwhile, or covered by the answer to the question before
@@ -92,6 +94,7 @@ class Asking:
             return
         try:
             asked = self._question(ticket)
+            tracing.note(ticket, "approval.asked")
             with ticket.paused():
                 answer = await self._consult_async(asked)
             await core.hop(lambda: self._settle(ticket, answer))
@@ -312,8 +315,9 @@ class Asking:
         return Question(source=mask(asked.source), label=mask(asked.label), argv=mask(asked.argv))
 
     def _tell(self, ticket: Ticket, answer: Answer, *, edited: bool = False) -> None:
-        """The host and the audit log hear of it."""
+        """The host, the audit log and the call's span hear of it."""
         core = self._core
+        tracing.note(ticket, "approval.answered", decision=answer.decision)
         tool = ticket.tool.qualified if ticket.tool is not None else ticket.name
         run_id = ticket.run.run_id if ticket.run is not None else None
         reason = core.recorder.masker.value(answer.reason)

@@ -23,6 +23,8 @@ from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from .batches import Batch
     from .sites import Site
     from .ticket import Ticket
@@ -66,6 +68,7 @@ class RunState:
     trace: list[TraceEntry | StepRecord] = field(default_factory=lambda: list[TraceEntry | StepRecord]())
     steps: int = 0
     batch: Batch | None = None
+    span: Span | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_step(self) -> int:

@@ -27,7 +27,7 @@ from ..spec import ToolCall, ToolResult
 from ..workspace.flight import flights_here
 from ..workspace.root import current as workspace_here
 from ..workspace.watchdog import Deadline
-from . import capture
+from . import capture, tracing
 from .elicitation import ask_person
 from .events import Event, tell
 from .frames import Frame, being_cancelled, current_frame
@@ -62,6 +62,7 @@ class Pipeline:
             if ticket.call is not None:  # it was decided first
                 ticket.call = replace(ticket.call, step=ticket.step)
             run.budget.spend()
+        tracing.begin_call(ticket)
 
     def decide(self, ticket: Ticket) -> None:
         """Lookup, bind, decide. The first failure is left in ticket.error."""
@@ -176,7 +177,7 @@ class Pipeline:
         finally:
             self._leave(ticket, entered)
 
-    def _enter(self, ticket: Ticket, *, prints: bool = True) -> tuple[Any, Any, Any, Any]:
+    def _enter(self, ticket: Ticket, *, prints: bool = True) -> tuple[Any, Any, Any, Any, Any]:
         """Tells the code of the tool, by context, which call and workspace it belongs to, and catches its prints.
 
         prints: whether it may print; a server prints nowhere here, and the person it has asked must see the question.
@@ -190,17 +191,18 @@ class Pipeline:
             deadlines=ticket.deadlines(),
             flights=flights,
         )
-        here = workspace_here.set(ticket.site.workspace)
-        return current_frame.set(frame), here, flights_here.set(flights), capture.begin() if prints else None
+        span, here = tracing.enter(ticket), workspace_here.set(ticket.site.workspace)
+        return span, current_frame.set(frame), here, flights_here.set(flights), capture.begin() if prints else None
 
-    def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any, Any]) -> None:
-        frame, workspace, flights, prints = entered
+    def _leave(self, ticket: Ticket, entered: tuple[Any, Any, Any, Any, Any]) -> None:
+        span, frame, workspace, flights, prints = entered
         if prints is not None:
             ticket.stdout = capture.end(prints) or ticket.stdout
         ticket.flight.over = True
         flights_here.reset(flights)
         workspace_here.reset(workspace)
         current_frame.reset(frame)
+        tracing.leave(span)
 
     def _read(self, ticket: Ticket, value: Any) -> tuple[ToolResult, Any]:
         """What the tool returned, read once, where the tool ran: a generator it returned runs under its deadline."""
@@ -224,6 +226,7 @@ class Pipeline:
         handle = core.keep_output(ticket.call_id, result.output) if ticket.large else None
         _stamp(result, ticket, handle)
         core.recorder.done(ticket, result)
+        tracing.end_call(ticket, core.recorder.masker)
         self._tell(ticket, "call_finished", {"success": result.success, "duration": result.duration})
         # code that made a call gets what the tool gave; whoever reads the result may be a model
         return result if ticket.run is not None or ticket.parent is not None else core.recorder.outward(result)

@@ -11,6 +11,7 @@ from ..programs.driver import Answer
 from ..programs.signatures import program_row
 from ..programs.steps import Call
 from ..spec import ToolResult
+from . import tracing
 from .calls import Calls
 from .frames import RunState, current_frame
 from .places import late
@@ -67,6 +68,7 @@ class ProgramCall:
             if core.approvals.handler is None and ticket.run is not None and ticket.run.on_ask == "wait":
                 if not core.asking.look(ticket):
                     ticket.run.waiting = core.asking.waiting(ticket)
+                    tracing.end_call(ticket, core.recorder.masker)
                     raise ApprovalPending(ticket)
             else:
                 core.asking.ask(ticket)

@@ -27,6 +27,7 @@ from ..spec import Grade, Outcome, RunError, RunResult
 from ..store import RunRecord
 from ..workspace.flight import Flight
 from ..workspace.watchdog import Deadline
+from . import tracing
 from .batches import open_step
 from .events import Event, tell
 from .frames import CallBudget, Frame, RunState, current_frame, holding_its_loop
@@ -256,6 +257,7 @@ class Runs:
             restore(core, state, resumed)
         if parent is not None and any(flight.ended for flight in parent.flights):  # since it was checked
             self.cancel(run_id, "the call that started this run was given up")
+        tracing.begin_run(state)
         core.recorder.run_begun(going)
         tell(core.on_event, Event(kind="run_started", run_id=run_id))
         return going
@@ -332,6 +334,7 @@ class Runs:
         )
         self._forget(going)
         core.recorder.run_ended(going, result, snapshot)
+        tracing.end_run(state, result, core.recorder.masker)
         tell(core.on_event, Event(kind="run_finished", run_id=state.run_id, data={"status": status}))
         return result if going.parent is not None else core.recorder.outward_run(result)
 

@@ -24,6 +24,8 @@ from .sites import Site
 from .tools import Tool
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from .places import Here
 
 _PROCESS = os.urandom(6).hex()
@@ -61,6 +63,7 @@ class Ticket:
         "site",
         "sizable",
         "size",
+        "span",
         "stdout",
         "step",
         "stopper",
@@ -110,6 +113,7 @@ class Ticket:
         self.flight = Flight()
         self.future: Future[Any] | Here | None = None  # what somebody waits for
         self.inner: Future[Any] | None = None  # what its own thread waits for: a coroutine that a sync tool gave back
+        self.span: Span | None = None  # while an OpenTelemetry SDK is there
         self.stopper: Stopper | None = None  # of a call in a worker process
         self._settled = threading.Lock()
 
