@@ -99,3 +99,21 @@ def test_a_decision_is_in_the_file_before_the_call_that_it_allows_has_its_effect
     ) as rt:
         assert rt.call("look").success
     assert seen == ["decision", "call.started"]
+
+
+@pytest.mark.requirement("PRG-10")
+def test_a_secret_that_stands_in_a_program_is_not_stored_and_the_program_goes_on_after_waiting(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    text = 'first = login("ada", password="tulips-and-7")\nprint(first)\nwipe("x")\nlogin("eve", "tulips-and-7")'
+    with runtime(store, policy="strict") as rt:
+        run = rt.resume(rt.run(text, on_ask="wait").run_id)
+        assert run.status == "waiting", run.error
+    with runtime(store, policy="strict") as rt:
+        (record,) = rt.runs()
+        assert record.program == text.replace('"tulips-and-7"', "'***'")
+        assert not record.replayable
+        ended = rt.resume(rt.resume(run.run_id).run_id)
+        assert ended.output == "eve with tulips-and-7"
+        lines = rt.audit(run_id=run.run_id)
+    assert "tulips" not in repr(lines)
+    assert b"tulips-and" not in b"".join(part.read_bytes() for part in tmp_path.glob("runs.db*"))

@@ -142,6 +142,11 @@ class Masker:
         seen = result if pattern is None else _Walk(None, pattern).value(result)
         return shown, seen, shown is not args or seen is not result
 
+    def secret_names(self, names: Iterable[str], schema: Mapping[str, Any] | None) -> frozenset[str]:
+        """Those of these parameters that hold secrets, by their names or by the schema."""
+        marked = self._marked_in(schema)
+        return frozenset(name for name in names if name in marked or is_secret_name(name))
+
     def _marked_in(self, schema: Mapping[str, Any] | None) -> frozenset[str]:
         if schema is None:
             return frozenset()

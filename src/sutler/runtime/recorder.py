@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ClosedError, StoreError, ToolUnavailable
-from ..policy.masking import Masker, Secrets
+from ..policy.literals import hide_literals
+from ..policy.masking import MASK, Masker, Secrets
 from ..results import bounded
 from ..spec import Repair, RunResult, ToolResult, TraceEntry
 from ..store import Keep, MemoryStore, RunRecord, SqliteStore, StepRecord, Store
@@ -67,6 +68,7 @@ class Recorder:
             schema=spec.input_schema,
             decision=ticket.decision,
             repairs=ticket.repairs,
+            at=time.time() - (time.monotonic() - ticket.began),
         )
         try:
             self.store.step_started(record)
@@ -147,14 +149,31 @@ class Recorder:
 
     def run_begun(self, going: Going) -> None:
         state = going.state
+        program = self._without_secrets(going)
         going.record = RunRecord(
             run_id=state.run_id,
-            program=going.text,
+            program=program,
+            replayable=program == going.text and MASK not in program,  # it may have been stored before
             params=going.inputs,
             level=going.level,
             names=self._names(going),
         )
         self._keep(self.store.begin_run, going.record)
+
+    def _without_secrets(self, going: Going) -> str:
+        """The program as it is kept: secrets that stand in it are hidden, and from now on masked where they turn up."""
+        from ..programs.signatures import program_row
+
+        tools: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}
+        for name in going.checked.tools:
+            row = program_row(going.state.inventory, name)
+            if row is not None:
+                order = tuple(row.spec.input_schema.get("properties") or ())
+                tools[name] = (order, self.masker.secret_names(order, row.spec.input_schema))
+        text, values = hide_literals(going.text, tools)
+        for value in values:
+            self.secrets.register(value)
+        return self.masker.value(text)
 
     def _names(self, going: Going) -> Mapping[str, tuple[str, str, str]]:
         """What each name of the program means; digests only where the run may outlive the process."""
@@ -175,6 +194,7 @@ class Recorder:
         record.status = result.status
         record.output, record.error, record.stdout = result.output, result.error, result.stdout
         record.variables, record.grade = result.variables, result.grade
+        record.program = self.masker.value(record.program)  # as it is stored, for that is what is sealed
         record.snapshot = None if snapshot is None else self.seal.close(record.run_id, record.program, snapshot)
         record.ended = time.time()
         self._keep(self.store.finish_run, record)
