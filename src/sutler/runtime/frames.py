@@ -69,6 +69,7 @@ class RunState:
     steps: int = 0
     batch: Batch | None = None
     span: Span | None = None
+    secrets: frozenset[str] = frozenset()  # what is hidden in the copy of the program that is kept
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_step(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from .ticket import NO_DECISION, Ticket
 
 if TYPE_CHECKING:
     from .core import Core
+    from .frames import RunState
     from .runs import Going
 
 _TROUBLE = (StoreError, ClosedError)  # a call may end after its runtime was closed
@@ -171,9 +172,14 @@ class Recorder:
                 order = tuple(row.spec.input_schema.get("properties") or ())
                 tools[name] = (order, self.masker.secret_names(order, row.spec.input_schema))
         text, values = hide_literals(going.text, tools)
+        self.hide(going.state, values)
+        return self.masker.value(text)
+
+    def hide(self, state: RunState, values: Iterable[str]) -> None:
+        """From now on these are masked: they stood in a program."""
+        state.secrets = state.secrets.union(values)
         for value in values:
             self.secrets.register(value)
-        return self.masker.value(text)
 
     def _names(self, going: Going) -> Mapping[str, tuple[str, str, str]]:
         """What each name of the program means; digests only where the run may outlive the process."""
@@ -195,7 +201,9 @@ class Recorder:
         record.output, record.error, record.stdout = result.output, result.error, result.stdout
         record.variables, record.grade = result.variables, result.grade
         record.program = self.masker.value(record.program)  # as it is stored, for that is what is sealed
-        record.snapshot = None if snapshot is None else self.seal.close(record.run_id, record.program, snapshot)
+        record.snapshot = (
+            None if snapshot is None else self.seal.close(record.run_id, record.program, snapshot, going.state.secrets)
+        )
         record.ended = time.time()
         self._keep(self.store.finish_run, record)
 

@@ -130,12 +130,13 @@ class Runs:
         said = read_persons_answer(answer, reason)
         record = waiting_run(self._core, run_id)
         assert record.snapshot is not None
-        state = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
+        state, secrets = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
         going = self._prepare(
             record.program, record.params, level=record.level, run_id=run_id, on_ask="wait", resumed=record
         )
         if isinstance(going, RunResult):
             raise SutlerError(f"run {run_id} cannot go on as things are, and still waits: {going.error}")
+        self._core.recorder.hide(going.state, secrets)
         try:
             return self._ended(
                 going,

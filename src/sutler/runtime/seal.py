@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import json
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,18 +22,22 @@ class Seal:
     def __init__(self, *, on_disk: bool) -> None:
         self._key = _stored_key(state_dir()) if on_disk else secrets.token_bytes(_SIZE)
 
-    def close(self, run_id: str, program: str, state: bytes) -> bytes:
-        return self._sign(run_id, program, state) + state
+    def close(self, run_id: str, program: str, state: bytes, secrets: Iterable[str] = ()) -> bytes:
+        """secrets: what is hidden in the program, and must go on being masked."""
+        hidden = json.dumps(sorted(secrets)).encode()
+        body = len(hidden).to_bytes(8, "big") + hidden + state
+        return self._sign(run_id, program, body) + body
 
-    def open(self, run_id: str, program: str, sealed: bytes) -> bytes:
-        """The bytes that were sealed for this run and program. SutlerError when they are anything else."""
-        mark, state = sealed[:_SIZE], sealed[_SIZE:]
-        if not hmac.compare_digest(mark, self._sign(run_id, program, state)):
+    def open(self, run_id: str, program: str, sealed: bytes) -> tuple[bytes, list[str]]:
+        """The bytes and secrets that were sealed for this run and program. SutlerError when they are anything else."""
+        mark, body = sealed[:_SIZE], sealed[_SIZE:]
+        if not hmac.compare_digest(mark, self._sign(run_id, program, body)):
             raise SutlerError(f"run {run_id}: the stored program is not as it was stored here; it cannot go on")
-        return state
+        end = 8 + int.from_bytes(body[:8], "big")
+        return body[end:], json.loads(body[8:end])
 
     def _sign(self, run_id: str, program: str, state: bytes) -> bytes:
-        mac = hmac.new(self._key, digestmod="blake2s")
+        mac = hmac.new(self._key, b"2", digestmod="blake2s")
         for part in (run_id.encode(), program.encode("utf-8", "surrogatepass"), state):
             mac.update(len(part).to_bytes(8, "big") + part)
         return mac.digest()

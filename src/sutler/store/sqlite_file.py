@@ -26,6 +26,7 @@ def open_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
     # Any thread may use it: the store's own lock lets in one at a time.
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
+        connection.execute("PRAGMA secure_delete = ON")  # a run's snapshot, which holds its values, goes for good
         _prepare(connection, path, time.monotonic() + busy_seconds)
     except BaseException:
         connection.close()
