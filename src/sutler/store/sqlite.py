@@ -162,7 +162,10 @@ class SqliteStore:
         return self._ask(lambda connection: verify(connection, head), AuditCheck())
 
     def flush(self) -> None:
-        """Write what waits, now."""
+        """Write what waits, now; returns when it is written."""
+        if not self._queue:
+            with self._lock:  # the store's thread may be writing it at this moment
+                pass
         if self._queue:
             self._commit(())
 
