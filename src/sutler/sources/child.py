@@ -170,7 +170,10 @@ def answer_for_object(target: Any, path: list[str], args: list[Any], kwargs: Map
 
 
 def _plain_attributes(value: Any) -> dict[str, Any]:
-    held: dict[str, Any] = dict(getattr(value, "__dict__", {}))
+    held: dict[str, Any] = {}
+    for kind in reversed(type(value).__mro__):  # what is plain there is no property: nothing of it runs
+        held.update(vars(kind))
+    held.update(getattr(value, "__dict__", {}))
     return {name: one for name, one in held.items() if not name.startswith("_") and _is_plain(one)}
 
 
