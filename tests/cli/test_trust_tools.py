@@ -69,3 +69,13 @@ def test_what_is_no_file_tool_or_server_is_an_error(changed: Project, sutler: Su
 def test_a_file_is_still_meant_by_its_path(changed: Project, sutler: Sutler) -> None:
     assert sutler("trust", "sutler.toml").out.startswith("sutler.toml is trusted")
     assert sutler("trust", ".").out.startswith("sutler.toml is trusted")
+
+
+@pytest.mark.requirement("POL-07")
+def test_trust_given_and_taken_is_on_the_log(project: Project, sutler: Sutler) -> None:
+    project.config("[limits]\ncalls = 3\n", trusted=False)
+    assert sutler("trust", "--yes").code == 0
+    assert sutler("trust", "--remove").code == 0
+    lines = sutler("audit", "--kind", "change.trust", "--json").json["lines"]
+    assert [line["data"]["what"] for line in lines] == ["trusted no longer", "trusted"]
+    assert lines[0]["data"]["file"] == str(project.file)

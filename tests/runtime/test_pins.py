@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -367,3 +368,21 @@ def test_a_stored_run_of_a_held_tool_says_so_and_goes_on_once_it_is_accepted(pla
         rt.resume(run.run_id)
     rt.trust_tool("mail::send")
     assert rt.resume(run.run_id).output == "done"
+
+
+@pytest.mark.requirement("POL-07")
+def test_an_edit_of_ones_own_tool_is_a_line_of_the_log_and_holds_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "notes.py"
+    file.write_text('def tool_note(text: str) -> str:\n    """One."""\n    return text\n')
+    with SyncRuntime(tool_folders=tmp_path, config=False, default_tools=False) as rt:
+        assert rt.call("tool_note", {"text": "x"}).success
+        file.write_text('def tool_note(text: str) -> str:\n    """Another."""\n    return text\n')
+        rt.toolbox.refresh()
+        for _ in range(100):
+            assert rt.call("tool_note", {"text": "x"}).success
+            if rt.audit(kind="change.definition"):
+                break
+            time.sleep(0.05)
+        (line,) = rt.audit(kind="change.definition")
+    assert (line.tool, line.data["what"]) == ("notes::tool_note", "edited")
+    assert "+description: Another." in line.data["difference"]

@@ -49,6 +49,8 @@ def trust(
     file = _file(path)
     if remove:
         removed = store.untrust(file)
+        if removed:
+            _record(cli, file, "trusted no longer")
         return _ended(cli, file, trusted=False, said="is trusted no longer" if removed else "was not trusted")
     text = _usable(file)  # a file that cannot be used is not worth a yes; its problems are the error
     if store.trusted(file, text):
@@ -68,7 +70,19 @@ def trust(
     if not yes and not _agrees(cli, file, difference):
         return _ended(cli, file, trusted=False, said="is not trusted", difference=difference, code=DENIED)
     store.trust(file, text)
+    _record(cli, file, "trusted")
     return _ended(cli, file, trusted=True, said="is trusted now", difference=difference)
+
+
+def _record(cli: Cli, file: Path, what: str) -> None:
+    """A line of the project's audit log."""
+    from ..store import SqliteStore
+
+    held = SqliteStore(cli.store_path())
+    try:
+        held.event("change.trust", {"file": str(file), "what": what})
+    finally:
+        held.close()
 
 
 def _is_name(what: str) -> bool:

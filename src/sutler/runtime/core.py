@@ -135,6 +135,8 @@ class Core:
         key = row.qualified_program_name
         tool = self._tools.get(key)
         if tool is None or tool.row.spec is not row.spec:
+            if tool is not None:
+                self.pins.replaced(tool.spec, row.spec)
             tool = Tool(row, strict=self.options.strict_arguments, thread_cwd=self.thread_cwd)
             self._tools[key] = tool
         return tool

@@ -140,6 +140,12 @@ class Pins:
         self._known = None
         self._pin(("", ""))
 
+    def replaced(self, before: ToolSpec, now: ToolSpec) -> None:
+        """A tool that was used here has another definition: of the person's own code that is work, and is recorded."""
+        if before.digest != now.digest and not self.watches(now):
+            shown = difference(now.qualified, definition_of(before), definition_of(now), "its last use")
+            self._core.audit("change.definition", tool=now.qualified, what="edited", difference=shown)
+
     async def vet(self, spec: ToolSpec, live: Any) -> None:
         """On the sessions' loop, before a call goes out: whether the server still lists what was decided on.
 
