@@ -15,8 +15,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .events import RETRY, Sessions
 
 PATH: Final = "/mcp"
 MAX_BODY: Final = 32 << 20  # bytes of one request
@@ -148,12 +153,14 @@ async def serve_http(server: Server[Any], door: Door, listening: socket.socket, 
         def capture_signals(self) -> Generator[None]:
             yield
 
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
+    sessions = Sessions(
+        app=server,
+        retry_interval=RETRY,
         max_request_body_size=MAX_BODY,
         # the door has looked at Host and Origin already, and knows where the server is bound
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    app = Starlette(routes=[Route(PATH, endpoint=StreamableHTTPASGIApp(sessions))], lifespan=lambda app: sessions.run())
     config = uvicorn.Config(
         Guarded(app, door),
         log_config=None,
