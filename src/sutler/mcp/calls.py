@@ -66,6 +66,7 @@ async def call(
                         ask=ask,
                         relay=client if client is not None and client.modern and session.era == "modern" else None,
                         log=client.log if client is not None else None,
+                        broke=client.broke if client is not None else None,
                         deadline=limit,
                         notes=[*notes],
                     )

@@ -65,6 +65,7 @@ class Exchange:
     ask: Callable[[dict[str, Any]], Any] | None = None
     relay: Relay | None = None
     log: Callable[[Mapping[str, Any]], None] | None = None
+    broke: Callable[[], None] | None = None
     deadline: asyncio.Timeout | None = None
     asking: int = 0
     left: float = 0.0

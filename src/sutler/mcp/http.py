@@ -49,6 +49,8 @@ class _Client(httpx2.AsyncClient):
                     return await super().send(request, **more)
             except (TimeoutError, httpx2.TransportError):
                 return httpx2.Response(204, request=request)
+        if request.method == "GET" and exchange is not None and exchange.broke is not None:
+            exchange.broke()  # in the context of a call a GET is the SDK's for the rest of its stream
         if request.method != "POST" or exchange is None:
             return await super().send(request, **more)
         exchange.sent = True

@@ -16,7 +16,8 @@ class Relay:
     """One client's request. modern: its era, in which a server's questions go to the client as they came.
 
     capabilities: what the client declares, as the wire has it. responses: answers that came with the request itself.
-    log: told what the server logs in this call, from any thread.
+    log: told what the server logs in this call, from any thread. broke: told, from any thread, when the server ends the
+    stream that the call waits on, to be asked for the rest later.
     The `ask` of its call takes {"input_requests": ...} and gives {"input_responses": ...}, both as the wire has them.
     """
 
@@ -24,6 +25,7 @@ class Relay:
     capabilities: Mapping[str, Any]
     responses: Any = None
     log: Callable[[Mapping[str, Any]], None] | None = None
+    broke: Callable[[], None] | None = None
 
 
 whose: ContextVar[object | None] = ContextVar("sutler_mcp_whose", default=None)  # tells the clients of a face apart

@@ -71,11 +71,6 @@ class Servers:
         unseen = [state for state in self.manager.states() if self.manager.version(state.id) == 0]
         return any(state.state not in ("disabled", "unavailable", "stopped") for state in unseen)
 
-    async def look(self, seconds: float) -> None:
-        """On the sessions' loop: wait for all that may come within this."""
-        if hopeful := [spec.id for spec in self.specs if not self.manager.silent(spec.id, IN_VAIN)]:
-            await self.manager.settled(seconds, hopeful)
-
     def wait_connected(self) -> bool:
         """`wait` for as long as a command waits at the most (MCP-03)."""
         return self.wait(PATIENCE)

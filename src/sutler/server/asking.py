@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -114,7 +114,15 @@ class Exchange:
             capabilities=has,
             responses=params.get("inputResponses"),
             log=self._log if logs else None,
+            broke=self._break,
         )
+
+    def _break(self) -> None:
+        """From any thread: as the upstream server does, have the client come back for the rest, where it can."""
+        close = self._context.close_sse_stream
+        if close is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(lambda: self._loop.create_task(_awaited(close())))
 
     async def turn(self, context: Context) -> Wire | Question:
         """Serves one request of the client until there is a result, or a question that the client must answer first.
@@ -227,6 +235,10 @@ class Exchange:
         except (MCPError, ValidationError) as error:
             return Reply(action="unasked", why=f"the MCP client could not ask its user: {error}")
         return reply_of(result)
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
 
 
 def _form(params: ElicitRequestParams) -> Wire:

@@ -63,10 +63,7 @@ async def _serve(
     )
     await runtime.open()
     try:
-        if runtime.core.servers is not None:
-            await runtime.core.servers.look(
-                _LATE
-            )  # many hosts ask for the tools once; of who comes later they are told
+        await runtime.ready(_LATE)  # many hosts ask for the tools once; who comes later than this is told of
         face = Face(runtime, shape)
         listing = await face.listing()
         await _pass_through(runtime, face)
