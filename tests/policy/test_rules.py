@@ -102,6 +102,13 @@ def test_servers_of_host_configs_are_gated_tighter_than_own_ones_by_where_they_c
     assert says([], call(spec(**tool, provenance="host:.mcp.json"))) == "ask"
 
 
+def test_a_source_that_got_a_number_because_its_id_was_taken_escapes_no_rule_and_gains_by_none() -> None:
+    second = spec("write", "fs#2")
+    for about in ({"source": "fs"}, {"tool": "fs::*"}, {"tool": ["fs::*", "!fs::write"]}):
+        assert says([Rule(decision="deny", **about)], call(second)) == "deny"
+        assert says([Rule(decision="allow", **about)], call(second), level="strict") == "ask"
+
+
 def test_a_rule_may_be_for_programs_or_for_direct_calls_alone() -> None:
     rule = Rule(decision="deny", via="run")
     assert (says([rule], call(run_id="r")), says([rule], call())) == ("deny", "allow")

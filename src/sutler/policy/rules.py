@@ -29,6 +29,8 @@ _WORDS: Mapping[str, Sequence[str]] = {
     "grade_from": get_args(GradeFrom),
 }
 _PLAIN = re.compile(r"[^.*?\[]+")
+_NUMBERED = re.compile(r"(.+)#\d+")  # what a source is called when another has its id
+_Named = Callable[[Sequence[str], Sequence[str]], bool]
 _SCALARS = (str, int, float)
 
 
@@ -97,9 +99,11 @@ class Rule:
         """Whether it is about calls of this tool at all."""
         origin, grade = spec.origin, spec.grade
         own = origin.provenance == "own"
+        numbered = _NUMBERED.fullmatch(origin.source) if self.eager else None
+        first = [numbered.group(1)] if numbered else []  # one that only came second is not out of reach for that
         return (
-            self._names(spec.name, spec.qualified)
-            and self._sources(origin.source)
+            self._names([spec.name, spec.qualified], [f"{source}::{spec.name}" for source in first])
+            and self._sources([origin.source], first)
             and (not self.kind or origin.kind in self.kind)
             and (not self.trust or origin.trust in self.trust)
             and (not self.provenance or ("own" if own else "host_config") in self.provenance)
@@ -129,11 +133,11 @@ class Rule:
         return tuple(Condition(name, pattern.tests()) for name, pattern in self.arguments.items())
 
     @cached_property
-    def _names(self) -> Callable[..., bool]:
+    def _names(self) -> _Named:
         return _any_of(self.tool)
 
     @cached_property
-    def _sources(self) -> Callable[..., bool]:
+    def _sources(self) -> _Named:
         return _any_of(self.source)
 
 
@@ -216,13 +220,16 @@ class Condition:
         return call.names is None or self._head in call.names or _PLAIN.fullmatch(self._head) is None
 
 
-def _any_of(globs: Sequence[str]) -> Callable[..., bool]:
-    """Whether a name is meant: by any of the globs, or by none being there, and by none that takes out."""
+def _any_of(globs: Sequence[str]) -> _Named:
+    """Whether something is meant by its names, or the names it might have: by any of the globs, or by none being there.
+
+    One that takes out looks at the names it has.
+    """
     wanted = [re.compile(translate(one)).match for one in globs if not one.startswith("!")]
     unwanted = [re.compile(translate(one[1:])).match for one in globs if one.startswith("!")]
 
-    def test(*names: str) -> bool:
-        return (not wanted or any(fits(name) for fits in wanted for name in names)) and not any(
+    def test(names: Sequence[str], perhaps: Sequence[str]) -> bool:
+        return (not wanted or any(fits(name) for fits in wanted for name in (*names, *perhaps))) and not any(
             fits(name) for fits in unwanted for name in names
         )
 
