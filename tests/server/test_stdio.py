@@ -136,7 +136,12 @@ def test_the_person_at_the_client_allows_a_call_once_or_always(served: Served) -
         message, field = served.person.questions[0]
         assert len(served.person.questions) == questions
         assert 'kit::tool_wipe(path="a.txt")' in message
-        assert field["enum"] == ["allow once", "always allow this tool", "reject"]
+        assert field["enum"] == [
+            "allow once",
+            "always allow this tool",
+            "always allow this tool in this project",
+            "reject",
+        ]
 
 
 @pytest.mark.requirement("MCP-14")

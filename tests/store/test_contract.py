@@ -186,3 +186,25 @@ def test_closing_twice_is_fine(make: Maker) -> None:
     call(store, writes=False)
     store.close()
     store.close()
+
+
+@pytest.mark.requirement("POL-04")
+def test_a_run_that_waits_says_for_what_and_is_claimed_by_one_of_many(make: Maker) -> None:
+    store = make()
+    run = RunRecord(run_id="r1", program="wipe()")
+    store.begin_run(run)
+    assert not store.claim_run("r1") and not store.claim_run("nobody")
+    run.status, run.waiting, run.snapshot = "waiting", {"tool": "kit::wipe", "argv": ["a"], "line": 1}, b"state"
+    store.finish_run(run)
+    kept = store.run("r1")
+    assert kept is not None and kept.waiting == {"tool": "kit::wipe", "argv": ["a"], "line": 1}
+    assert store.runs(status="waiting")[0].waiting == kept.waiting
+    got: list[bool] = []
+    threads = [threading.Thread(target=lambda: got.append(store.claim_run("r1"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [False] * 7 + [True]
+    claimed = store.run("r1")
+    assert claimed is not None and claimed.status == "running"

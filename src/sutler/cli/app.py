@@ -10,7 +10,23 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..policy.levels import Level
-from . import audit, call, doctor, importing, init, install, login, policy, program, runs, serve, tools, trusting
+from . import (
+    approvals,
+    audit,
+    call,
+    doctor,
+    importing,
+    init,
+    install,
+    login,
+    policy,
+    program,
+    runs,
+    serve,
+    tools,
+    trusting,
+    waiting,
+)
 from .context import Cli, Given
 from .help import PlainCommand
 from .report import report
@@ -221,11 +237,12 @@ _add(
     """\
   sutler run program.py
   sutler run -c 'tool_count_words(text, top=1)' --param text=@notes.txt
-  sutler run - --tools tool_count_words --level calls --trace < program.py""",
+  sutler run - --tools tool_count_words --level calls --trace < program.py
+  sutler run program.py --wait""",
 )
 _runs = _add_group(
     "runs",
-    "Look at what was run here: list, show. Alone: list.",
+    "What was run here: list, show, resume, cancel. Alone: list.",
     runs.list_runs,
     "  sutler runs\n  sutler runs show 4f1c",
 )
@@ -263,6 +280,51 @@ _add(
     audit.verify,
     "Whether the log is as it was written.",
     "  sutler audit verify\n  sutler audit verify --head 7d1f...",
+)
+_add(
+    _runs,
+    "resume",
+    waiting.resume,
+    "Let a run go on that waits for a person.",
+    "  sutler runs resume 4f1c0a9be210",
+)
+_add(_runs, "cancel", waiting.cancel, "End a run that waits for a person.", "  sutler runs cancel 4f1c0a9be210")
+_approvals = _add_group(
+    "approvals",
+    "What is allowed beforehand, and what waits for you.",
+    approvals.list_approvals,
+    "  sutler approvals\n  sutler approvals grant 4f1c0a9be210",
+)
+_add(
+    _approvals,
+    "list",
+    approvals.list_approvals,
+    "What is allowed beforehand, and what waits.",
+    "  sutler approvals list --json",
+)
+_add(
+    _approvals,
+    "grant",
+    approvals.grant,
+    "Allow a tool in this project, or the call that a run waits at.",
+    """\
+  sutler approvals grant tool_count_words --expires 7d
+  sutler approvals grant tool_count_words text=hello --scope exact
+  sutler approvals grant 4f1c0a9be210""",
+)
+_add(
+    _approvals,
+    "reject",
+    approvals.reject,
+    "Reject the call that a run waits at.",
+    "  sutler approvals reject 4f1c0a9be210 --reason 'not on a Friday'",
+)
+_add(
+    _approvals,
+    "revoke",
+    approvals.revoke,
+    "Take approvals back.",
+    "  sutler approvals revoke 9b1f04aa\n  sutler approvals revoke --all",
 )
 _add(
     app,

@@ -117,6 +117,7 @@ class Cli:
         *,
         runs: bool = False,
         asks: bool = False,
+        approves: bool = True,
         quiet: bool = False,
         profile: str | None = None,
         config: Config | None = None,
@@ -125,7 +126,7 @@ class Cli:
     ) -> SyncRuntime:
         """The runtime of this command, open.
 
-        runs: it will run tools. asks: the person may be asked at the terminal.
+        runs: it will run tools. asks: the person may be asked at the terminal; approves: also whether a call may run.
         quiet: what is withheld is said elsewhere.
         waits: until the MCP servers that are started have answered or failed; else two seconds at most.
         every_server: start also those whose tools are remembered; else the first call of one does.
@@ -140,7 +141,7 @@ class Cli:
             from .progress import Progress
 
             self.progress = Progress(sys.stderr)
-        approval = self._approval() if runs and asks else None
+        approval = self._approval() if runs and asks and approves else None
         questions = self._questions() if runs and asks else None
         self._asks = approval is not None
         runtime = SyncRuntime(

@@ -189,7 +189,7 @@ def _state(cli: Cli) -> list[Finding]:
     folder = state_dir()
     found = [_permissions(folder)]
     path = cli.store_path()
-    found.append(_store(path))
+    found += [_approvals(cli), _store(path)]
     return found
 
 
@@ -213,7 +213,7 @@ def _permissions(folder: Path) -> Finding:
         if held.st_uid != os.geteuid():
             do = "set SUTLER_STATE_DIR to a folder of your own"
             return Finding(about=about, state="problem", said=f"{folder} belongs to another user", do=do)
-        for one in (folder, folder / "trust", folder / "runs"):
+        for one in (folder, folder / "trust", folder / "runs", folder / "approvals"):
             if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o022:
                 said = f"{one} can be written by other users, who could trust files in your name"
                 return Finding(about=about, state="problem", said=said, do=f"chmod go-w {one}")
@@ -230,6 +230,18 @@ def _can_be_made(above: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _approvals(cli: Cli) -> Finding:
+    """What is allowed beforehand in this project; a file that cannot be read allows nothing."""
+    from ..policy.project import ProjectApprovals
+
+    kept = ProjectApprovals(cli.project())
+    if kept.trouble is not None:
+        return Finding(about="approvals", state="problem", said=kept.trouble)
+    held = [one for one in kept.all if not one.expired]
+    said = f"{count(len(held), 'standing approval')} of {kept.project}; `sutler approvals` lists them"
+    return Finding(about="approvals", state="ok", said=said if held else "none are standing in this project")
 
 
 def _store(path: Path) -> Finding:

@@ -62,6 +62,7 @@ def run_document(result: RunResult) -> dict[str, Any]:
         "grade": grade_document((result.grade.w, result.grade.d)),
         "duration": result.duration,
         "trace": [trace_document(entry) for entry in result.trace],
+        "waiting": None if result.waiting is None else dict(result.waiting),
     }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,12 +16,13 @@ from ..errors import ConfigError, ToolNotFound
 from ..programs.signatures import program_row
 from .arguments import pairs, read_text, takes_stdin
 from .context import Cli
-from .documents import grade_document, problem_documents, run_document, shown_arguments
-from .exits import DENIED, FAILED, OK, Refused, of_run
+from .documents import grade_document, problem_documents, shown_arguments
+from .exits import FAILED, OK, Refused
 from .find import find, troubles, withheld_words
-from .interrupted import tell_calls, tell_interrupted
-from .text import count
-from .wording import problem_words, run_error_words
+from .interrupted import tell_interrupted
+from .ran import Program, tell_run
+from .waiting import Full, Trace
+from .wording import problem_words
 
 if TYPE_CHECKING:
     from ..inventory import Inventory
@@ -59,21 +59,6 @@ LevelName = Annotated[
 ]
 
 _NARROWED = "--tools"  # the name of the profile that --tools makes; no config can hold one of it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """A program's text and what to call it in messages."""
-
-    text: str
-    name: str
-
-    def place(self, line: int | None) -> str:
-        return self.name if line is None else f"{self.name}:{line}"
-
-    def source_line(self, line: int | None) -> str:
-        lines = self.text.split("\n")
-        return lines[line - 1].strip() if line is not None and 0 < line <= len(lines) else ""
 
 
 def check(
@@ -174,20 +159,25 @@ def run(
     tools: Tools = None,
     profile: ProfileName = None,
     level: LevelName = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Show every call of the run on standard error.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Show a long output whole on a terminal.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Store the run at a call that needs approval; it goes on once you grant it.")
+    ] = False,
+    trace: Trace = False,
+    full: Full = False,
 ) -> int:
     """Run a program. What it prints, then its output (the value of its last expression), go to standard output."""
     asks = not takes_stdin(param or [], file)
     program = _program(file, code)
     params = pairs(param or [], {})
-    runtime = _open(cli, tools, profile, runs=True, asks=asks)
+    runtime = _open(cli, tools, profile, runs=True, asks=asks, approves=not wait)
     checked = runtime.check(program.text, level=level, params=list(params))
     assert cli.progress is not None
     run_id = uuid4().hex[:12]
     cli.progress.start()
     try:
-        result = runtime.run(program.text, params=params, level=level, run_id=run_id)
+        result = runtime.run(
+            program.text, params=params, level=level, run_id=run_id, on_ask="wait" if wait else "reject"
+        )
     except ValueError as error:
         raise Refused(str(error)) from error
     except KeyboardInterrupt:
@@ -195,41 +185,10 @@ def run(
         return tell_interrupted(cli, runtime, run_id, trace=trace, full=full)
     finally:
         cli.progress.stop()
-    out = cli.out
-    if out.as_json:
-        out.document({**run_document(result), "problems": problem_documents(checked.errors)})
-    else:
-        if result.stdout:
-            out.value(result.stdout, full=full)
-        out.value(result.output, full=full)
-    tell_calls(out, result.trace, trace=trace)
-    if result.error is None:
-        return of_run(result)
-    if result.error.kind == "rejected":
-        for problem in checked.errors:
-            out.error(problem_words(program.place(problem.line), problem))
-        if checked.more:
-            out.error(f"and {checked.more} more")
+    ended = tell_run(cli, program, result, checked.errors, checked.more, trace=trace, full=full)
+    if result.error is not None and result.error.kind == "rejected":
         _explain(cli, runtime, checked.errors)
-    else:
-        error = result.error
-        out.error(f"{program.place(error.line)}: {run_error_words(error)}")
-        line = program.source_line(error.line)
-        if line:
-            out.say(f"    {line}")
-        if os.environ.get("SUTLER_DEBUG") == "1" and error.traceback:
-            out.say(error.traceback)
-        if of_run(result) == DENIED:
-            cli.tell_how_to_allow(error.message)
-        before = sum(entry.success for entry in result.trace)
-        if before and not trace and not out.as_json:
-            calls = count(before, "call")
-            out.note(f"{calls} went before; see {_them(before)} with --trace, or `sutler runs show {result.run_id}`")
-    return of_run(result)
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
+    return ended
 
 
 # ---------------------------------------------------------------------- what was asked for
@@ -245,11 +204,19 @@ def _program(file: str | None, code: str | None) -> Program:
     return Program(text=read_text(file, "the program"), name=name)
 
 
-def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = False, asks: bool = False) -> SyncRuntime:
+def _open(
+    cli: Cli,
+    tools: str | None,
+    profile: str | None,
+    *,
+    runs: bool = False,
+    asks: bool = False,
+    approves: bool = True,
+) -> SyncRuntime:
     """The runtime, narrowed to what --tools and --profile name. Refused when one of them is not there."""
     config = cli.config()
     if tools is None:
-        runtime = _narrowed(cli, runs=runs, asks=asks, profile=profile)
+        runtime = _narrowed(cli, runs=runs, asks=asks, approves=approves, profile=profile)
         if profile is not None and profile not in config.profiles:
             _known_profile(runtime.inventory(), config, profile)
         return runtime
@@ -265,7 +232,7 @@ def _open(cli: Cli, tools: str | None, profile: str | None, *, runs: bool = Fals
         named = {name: name for name in wanted}
     narrowed = replace(base or Profile(name=_NARROWED), name=_NARROWED, tools=named, where="--tools")
     config = replace(config, profiles={**config.profiles, _NARROWED: narrowed})
-    runtime = _narrowed(cli, runs=runs, asks=asks, profile=_NARROWED, config=config)
+    runtime = _narrowed(cli, runs=runs, asks=asks, approves=approves, profile=_NARROWED, config=config)
     for name in named.values():
         find(runtime.inventory(), name, config)
     if profile is not None and base is None:

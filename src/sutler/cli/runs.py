@@ -30,8 +30,8 @@ def list_runs(cli: Cli, limit: Limit = 20, status: Status = None, calls: Calls =
     if calls and status is not None:
         raise Refused("--calls and --status exclude each other: single calls have no status")
     if calls:
-        return _list_calls(cli, _read(cli, lambda store: store.direct(limit), []))
-    runs = _read(cli, lambda store: store.runs(limit, status), [])
+        return _list_calls(cli, read_store(cli, lambda store: store.direct(limit), []))
+    runs = read_store(cli, lambda store: store.runs(limit, status), [])
     if cli.out.as_json:
         cli.out.document({"runs": [_run_document(run) for run in runs], "store": str(cli.store_path())})
         return OK
@@ -51,8 +51,8 @@ def show(
     ],
 ) -> int:
     """Show one run: its program, parameters, calls and output. Or one call that was made outside any program."""
-    run = _read(cli, lambda store: _find(store, run_id), None)
-    call = _read(cli, lambda store: _find_call(store, run_id), None) if run is None else None
+    run = read_store(cli, lambda store: _find(store, run_id), None)
+    call = read_store(cli, lambda store: _find_call(store, run_id), None) if run is None else None
     if call is not None:
         return _show_call(cli, call)
     if run is None:
@@ -107,7 +107,7 @@ def show(
     return OK
 
 
-def _read(cli: Cli, look: Callable[[SqliteStore], T], otherwise: T) -> T:
+def read_store(cli: Cli, look: Callable[[SqliteStore], T], otherwise: T) -> T:
     """What the project's store says; `otherwise` while nothing has been written. Looking must not make one."""
     path = cli.store_path()
     if not path.exists():

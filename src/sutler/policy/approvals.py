@@ -63,29 +63,40 @@ class Approvals:
         scope, note = answer.scope, ""
         if scope == "call" or (scope == "run" and run is None):
             return "allow", ""
-        if scope == "project" and self.project is None:
-            scope, note = "session", "the approval holds until the runtime is closed: it was given no project"
-        approval = StandingApproval(
-            source=call.spec.origin.source,
-            tool=call.spec.name,
-            digest=call.spec.digest,
-            scope=scope,
-            arguments=digest_of(call.arguments) if scope == "exact" else None,
-            shown=shown if scope == "exact" else "",
-            asked=asked,
-            run=run if scope == "run" else None,
-            expires=None if answer.seconds is None else time.time() + answer.seconds,
-        )
-        if scope == "project":
-            assert self.project is not None
+        if scope == "project" and self.project is not None:
             try:
-                self.project.add(approval)
+                self.keep(call, answer, shown="", asked=asked)
             except StoreError as error:
-                note = f"the approval holds for this call only: {error}"
-                return "allow", note
-        else:
-            self.session.add(approval)
+                return "allow", f"the approval holds for this call only: {error}"
+            return reach(scope), ""
+        if scope == "project":
+            scope, note = "session", "the approval holds until the runtime is closed: it was given no project"
+        self.session.add(_standing(call, scope, answer, run=run if scope == "run" else None, shown=shown, asked=asked))
         return reach(scope), note
+
+    def keep(self, call: ToolCall, answer: Answer, *, shown: str, asked: str = "") -> StandingApproval:
+        """Remembers an "always" of scope project or exact for the project. StoreError when it cannot be written.
+
+        asked: what asked; "" for one that is given ahead, and covers whatever asks.
+        """
+        assert self.project is not None, "a runtime without a project keeps no approvals"
+        approval = _standing(call, answer.scope, answer, run=None, shown=shown, asked=asked)
+        self.project.add(approval)
+        return approval
+
+
+def _standing(call: ToolCall, scope: Scope, answer: Answer, *, run: str | None, shown: str, asked: str) -> StandingApproval:
+    return StandingApproval(
+        source=call.spec.origin.source,
+        tool=call.spec.name,
+        digest=call.spec.digest,
+        scope=scope,
+        arguments=digest_of(call.arguments) if scope == "exact" else None,
+        shown=shown if scope == "exact" else "",
+        asked=asked,
+        run=run,
+        expires=None if answer.seconds is None else time.time() + answer.seconds,
+    )
 
 
 def reach(scope: Scope) -> str:

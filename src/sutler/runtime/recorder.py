@@ -148,8 +148,12 @@ class Recorder:
             return repairs
         return tuple(replace(repair, before="***", after="***") for repair in repairs)
 
-    def run_begun(self, going: Going) -> None:
+    def run_begun(self, going: Going, resumed: RunRecord | None) -> None:
+        """resumed: the record of a run that waited, whose claim has put it on record already."""
         state = going.state
+        if resumed is not None:
+            going.record = replace(resumed, status="running", steps=())
+            return
         program = self._without_secrets(going)
         going.record = RunRecord(
             run_id=state.run_id,
@@ -204,6 +208,7 @@ class Recorder:
         record.snapshot = (
             None if snapshot is None else self.seal.close(record.run_id, record.program, snapshot, going.state.secrets)
         )
+        record.waiting = result.waiting
         record.ended = time.time()
         self._keep(self.store.finish_run, record)
 

@@ -10,7 +10,7 @@ from ..policy.answers import Answer, read_answer
 from ..programs.driver import Answer as Settled
 from ..programs.signatures import program_row
 from ..programs.steps import Call
-from ..store import RunRecord
+from ..store import RunRecord, Store
 from .frames import CallBudget, RunState
 from .program_call import open_call
 
@@ -32,6 +32,12 @@ def waiting_run(core: Core, run_id: str) -> RunRecord:
         for item in core.pins.held(f"{source}::{tool}"):
             raise SutlerError(f"run {run_id} cannot go on, and still waits: {item}")
     return record
+
+
+def claim(store: Store, run_id: str) -> None:
+    """Takes a waiting run for whoever calls. SutlerError when somebody else was faster."""
+    if not store.claim_run(run_id):
+        raise SutlerError(f"run {run_id} does not wait any more: somebody else has just answered")
 
 
 def restore(core: Core, state: RunState, record: RunRecord) -> None:

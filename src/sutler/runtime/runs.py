@@ -31,7 +31,7 @@ from . import tracing
 from .batches import open_step
 from .events import Event, tell
 from .frames import CallBudget, Frame, RunState, current_frame, holding_its_loop
-from .resume import PersonsAnswer, read_persons_answer, restore, settle, waiting_run
+from .resume import PersonsAnswer, claim, read_persons_answer, restore, settle, waiting_run
 from .sites import Stay
 
 if TYPE_CHECKING:
@@ -130,12 +130,18 @@ class Runs:
         said = read_persons_answer(answer, reason)
         record = waiting_run(self._core, run_id)
         assert record.snapshot is not None
+        store = self._core.recorder.store
         state, secrets = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
-        going = self._prepare(
-            record.program, record.params, level=record.level, run_id=run_id, on_ask="wait", resumed=record
-        )
-        if isinstance(going, RunResult):
-            raise SutlerError(f"run {run_id} cannot go on as things are, and still waits: {going.error}")
+        claim(store, run_id)
+        try:
+            going = self._prepare(
+                record.program, record.params, level=record.level, run_id=run_id, on_ask="wait", resumed=record
+            )
+            if isinstance(going, RunResult):
+                raise SutlerError(f"run {run_id} cannot go on as things are, and still waits: {going.error}")
+        except BaseException:
+            store.finish_run(record)
+            raise
         self._core.recorder.hide(going.state, secrets)
         try:
             return self._ended(
@@ -145,6 +151,15 @@ class Runs:
         except BaseException:
             self._give_up(going)
             raise
+
+    def cancel_waiting(self, run_id: str) -> None:
+        """Ends a run that waits for a person. SutlerError when it does not wait."""
+        core = self._core
+        record = waiting_run(core, run_id)
+        claim(core.recorder.store, run_id)
+        record.status, record.snapshot, record.waiting, record.ended = "cancelled", None, None, time.time()
+        record.error = _cancelled("the run was cancelled while it waited").error
+        core.recorder.store.finish_run(record)
 
     def cancel(self, run_id: str, reason: str = "the run was cancelled") -> bool:
         """Ends a run that is going on; False when there is none of that id."""
@@ -259,7 +274,7 @@ class Runs:
         if parent is not None and any(flight.ended for flight in parent.flights):  # since it was checked
             self.cancel(run_id, "the call that started this run was given up")
         tracing.begin_run(state)
-        core.recorder.run_begun(going)
+        core.recorder.run_begun(going, resumed)
         tell(core.on_event, Event(kind="run_started", run_id=run_id))
         return going
 

@@ -10,13 +10,23 @@ from mcp_types import CreateMessageRequestParams, ElicitRequestFormParams, Elici
 from pydantic import ValidationError
 
 from ..mcp.relay import relay
+from ..policy.answers import Answer
 from .asking import Exchange, Reply, current
 from .strict import strict, strict_text
 
-_MEANS = {"allow once": "allow", "always allow this tool": "always", "reject": "reject"}
+_MEANS = {
+    "allow once": Answer("allow"),
+    "always allow this tool": Answer("always"),
+    "always allow this tool in this project": Answer("always", scope="project"),
+    "reject": Answer("reject", "the person at the MCP client said no"),
+}
 _HOW = (
-    "; allow it beforehand with `sutler serve --policy full_access`, or give the tool a lower grade in sutler.toml"
-    " under [grades]"
+    "; allow it beforehand with `sutler approvals grant TOOL` or `sutler serve --policy full_access`, or give the tool"
+    " a lower grade in sutler.toml under [grades]"
+)
+_NO_SECRETS = (
+    "a secret was asked for, and none is ever asked for through an MCP client, whose forms may not hold one: give it"
+    " beforehand, in [host_tool_configs] or the environment"
 )
 
 
@@ -28,16 +38,17 @@ class Person:
 
     def __init__(self, *, shared: bool) -> None:
         self._loop = asyncio.get_running_loop()
-        self._choices = [choice for choice, means in _MEANS.items() if means != "always" or not shared]
+        self._choices = [choice for choice, means in _MEANS.items() if means.decision != "always" or not shared]
 
-    async def confirm(self, source: str, script_label: str, argv: list[Any] | None = None) -> tuple[str, str]:
+    async def confirm(self, source: str, script_label: str, argv: list[Any] | None = None) -> tuple[str, str] | Answer:
         """May this call run? (LCP section 5)"""
         del argv
         exchange = current.get()
         if exchange is None:
             return "reject", "the call belongs to no request of an MCP client, so there is nobody to ask"
         field = {"type": "string", "title": "Answer", "enum": self._choices}
-        reply = await exchange.ask(_one_field(f"{script_label}\n\n{source}\n\nRun it?", field))
+        call = "\n".join(f"| {line}" for line in source.split("\n"))  # no line of it can pass for one of ours
+        reply = await exchange.ask(_one_field(f"{script_label}\n\n{call}\n\nRun it?", field))
         match reply.action:
             case "unasked":
                 return "reject", reply.why + _HOW
@@ -45,8 +56,7 @@ class Person:
                 answer = reply.values.get("answer")
                 if answer not in self._choices:
                     return "reject", f"the MCP client sent no answer that was offered ({', '.join(self._choices)})"
-                decision = _MEANS[str(answer)]
-                return decision, "" if decision != "reject" else "the person at the MCP client said no"
+                return _MEANS[str(answer)]
             case "decline":
                 return "reject", "the person at the MCP client said no"
             case "cancel":
@@ -88,6 +98,7 @@ class Person:
         return None if reply is None else {"input_responses": reply.values}
 
     interact.takes_forms = True  # type: ignore[attr-defined]  # a server's form comes whole, not field by field
+    interact.no_secrets = _NO_SECRETS  # type: ignore[attr-defined]
 
 
 async def _asked(exchange: Exchange, question: Coroutine[Any, Any, Reply]) -> Reply | None:

@@ -190,8 +190,12 @@ def _run_line(values: Sequence[Any]) -> Line:
 
 
 def run_digest(values: Sequence[Any]) -> str:
-    """The same of a row of runs, without the snapshot, which has a seal of its own and goes when the run has ended."""
-    return _digest(*(value for name, value in zip(RUN, values, strict=True) if name != "snapshot"))
+    """The same of a row of runs, without the snapshot, which has a seal of its own and goes when the run has ended.
+
+    Nor is the question of a run that does not wait part of it: rows of an older layout have none.
+    """
+    named = zip(RUN, values, strict=True)
+    return _digest(*(value for name, value in named if name != "snapshot" and (name, value) != ("waiting", None)))
 
 
 def _qualified(source: str, tool: str) -> str:

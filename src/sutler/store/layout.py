@@ -54,7 +54,9 @@ CREATE TABLE pins (
 )""",
 )
 
-LAYOUTS: Sequence[Sequence[str]] = (_FIRST, _AUDIT_AND_PINS)
+_WAITING = ("ALTER TABLE runs ADD COLUMN waiting TEXT",)
+
+LAYOUTS: Sequence[Sequence[str]] = (_FIRST, _AUDIT_AND_PINS, _WAITING)
 """What leads from each layout to the next. The number of a file's layout is its user_version."""
 
 VERSION = len(LAYOUTS)

@@ -64,6 +64,14 @@ class MemoryStore:
         with self._lock:
             self._runs[run.run_id] = run
 
+    def claim_run(self, run_id: str) -> bool:
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is None or run.status != "waiting":
+                return False
+            self._runs[run_id] = replace(run, status="running")
+            return True
+
     def step_started(self, step: StepRecord) -> None:
         step.key = _KEPT
         with self._lock:

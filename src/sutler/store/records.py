@@ -55,7 +55,8 @@ class StepRecord:
 class RunRecord:
     """One program run. names: {name in the program: (source, tool, digest)}. started, ended: seconds since the epoch.
 
-    steps: filled by `Store.run` only. missing: steps that a bounded store has let go.
+    waiting: what the person is asked, of a run that waits. steps: filled by `Store.run` only. missing: steps that a
+    bounded store has let go.
     """
 
     run_id: str
@@ -72,6 +73,7 @@ class RunRecord:
     ended: float | None = None
     names: Mapping[str, tuple[str, str, str]] = field(default_factory=lambda: dict[str, tuple[str, str, str]]())
     snapshot: bytes | None = field(default=None, repr=False)
+    waiting: Mapping[str, Any] | None = None
     replayable: bool = True
     steps: Sequence[StepRecord] = ()
     missing: int = 0
@@ -97,6 +99,10 @@ class Store(Protocol):
 
     def begin_run(self, run: RunRecord) -> None: ...
     def finish_run(self, run: RunRecord) -> None: ...
+
+    def claim_run(self, run_id: str) -> bool:
+        """Makes a waiting run a running one; False when it does not wait. Of several who try, one gets it."""
+        ...
 
     def step_started(self, step: StepRecord) -> None:
         """Before a call runs. When this raises StoreError the call must not run."""
@@ -158,5 +164,6 @@ def masked_run(run: RunRecord, masks: Masks | None) -> RunRecord:
         error=error,
         stdout=masks.value(run.stdout),
         variables=masks.arguments(run.variables),
+        waiting=masks.value(run.waiting),
         replayable=run.replayable and program is run.program and params is run.params,
     )

@@ -11,7 +11,7 @@ from .records import Masks, RunRecord, StepRecord, masked_run, masked_step
 
 _RUN_TEXT = (
     "run_id, program, params, level, status, output, error, stdout, variables, grade, started, ended, names, snapshot,"
-    " replayable"
+    " replayable, waiting"
 )
 _STEP_TEXT = (
     "key, run_id, step, tool, source, digest, args, result, stdout, success, error, kind, duration, decision, repairs,"
@@ -58,6 +58,7 @@ def run_row(run: RunRecord, masks: Masks | None) -> Row:
         encode({name: list(owner) for name, owner in kept.names.items()})[0],
         kept.snapshot,
         int(kept.replayable and faithful),
+        None if kept.waiting is None else encode(dict(kept.waiting))[0],
     )
 
 
@@ -107,6 +108,7 @@ def read_run(row: tuple[Any, ...]) -> RunRecord:
     values["grade"] = None if grade is None else Grade(*json.loads(grade))
     values["names"] = {name: tuple(owner) for name, owner in json.loads(values["names"]).items()}
     values["replayable"] = bool(values["replayable"])
+    values["waiting"] = None if values["waiting"] is None else json.loads(values["waiting"])
     return RunRecord(**values)
 
 

@@ -99,6 +99,24 @@ class SqliteStore:
         """Whether a row that need not be on the disk at once is only put into a queue now, without any waiting."""
         return len(self._queue) < _MOST_ROWS // 2 and self._queued_bytes < _MOST_BYTES // 2
 
+    def claim_run(self, run_id: str) -> bool:
+        return self._ask(lambda connection: self._take(connection, run_id), False)
+
+    def _take(self, connection: sqlite3.Connection, run_id: str) -> bool:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            wanted = f"{rows.SELECT_RUNS} WHERE run_id = ? AND status = 'waiting'"
+            found = connection.execute(wanted, (rows.text(run_id),)).fetchone()
+            if found is not None:
+                run = rows.read_run(found)
+                run.status = "running"
+                Chain(connection).put(rows.run_row(run, self._masks))
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return found is not None
+
     def step_started(self, step: StepRecord) -> None:
         self._here()
         step.key = step.key or self._new_key()
