@@ -248,3 +248,20 @@ def test_a_tool_asks_the_person_at_the_terminal_and_nobody_elsewhere(shared: Pro
     assert shared.process("call", "tool_ask", "kind=secret").out == "nobody\n"
     state = Path(shared.env["SUTLER_STATE_DIR"])
     assert all(b"tulips-7" not in file.read_bytes() for file in state.rglob("*") if file.is_file())
+
+
+@pytest.mark.requirement("LCP-02", "POL-04")
+@pytest.mark.parametrize("stdin", ["", "y\n", "a\n" * 100])
+def test_what_is_piped_in_is_no_answer(shared: Project, stdin: str) -> None:
+    refused = shared.process("call", "tool_wipe", "path=x", stdin=stdin)
+    assert refused.code == 5 and "nobody to ask" in refused.err and "approvals grant" in refused.err
+    closed = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" -m sutler.cli call tool_wipe path=x <&-'],
+        cwd=shared.root,
+        env=shared.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert closed.returncode == 5 and "nobody to ask" in closed.stderr
