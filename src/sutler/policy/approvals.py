@@ -85,7 +85,9 @@ class Approvals:
         return approval
 
 
-def _standing(call: ToolCall, scope: Scope, answer: Answer, *, run: str | None, shown: str, asked: str) -> StandingApproval:
+def _standing(
+    call: ToolCall, scope: Scope, answer: Answer, *, run: str | None, shown: str, asked: str
+) -> StandingApproval:
     return StandingApproval(
         source=call.spec.origin.source,
         tool=call.spec.name,
