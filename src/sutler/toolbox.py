@@ -6,12 +6,11 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
 from .errors import SutlerError
 from .inventory import Inventory, Row, Shadowed, screened
-from .schema.names import assign, assign_qualified, masks
+from .merging import Answer, merge
 from .schema.validate import check_schema
 from .sources.base import PLUGINS, Duplicate, Quarantined, ToolSource
 from .sources.functions import FunctionSource
@@ -24,25 +23,13 @@ _MEMBERS = ("name", "available", "discover", "resolve")  # isinstance with a pro
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """What one source last said. `state` is what it said of itself: while that stays, it is not asked again."""
-
-    state: object
-    specs: Sequence[ToolSpec] = ()
-    quarantined: Sequence[Quarantined] = ()
-    duplicates: Sequence[Duplicate] = ()
-    unavailable: Sequence[tuple[str, str]] = ()
-    notes: Sequence[str] = ()
-
-
 @dataclass(slots=True, eq=False)
 class _Member:
     source: ToolSource
     given_id: str
     id: str
     precedence: float | None
-    answer: _Answer | None = None
+    answer: Answer | None = None
 
 
 class Toolbox:
@@ -69,7 +56,7 @@ class Toolbox:
         self._stale = True
         self._ids: dict[tuple[int, str], str] = {}
         self._taken: set[str] = set()
-        self._built: tuple[list[_Answer], Inventory] | None = None
+        self._built: tuple[list[Answer], Inventory] | None = None
         self._logged: set[str] = set()
         self._lock = threading.RLock()
         self.says: Callable[[Sequence[Row]], Mapping[str, str]] | None = None
@@ -189,7 +176,7 @@ class Toolbox:
                 member.answer = answer
             if self._built is not None and _same(self._built[0], answers):
                 return self._built[1]
-            inventory = _merge(members, answers, self._overrides, self._hold)
+            inventory = merge([member.source for member in members], answers, self._overrides, self._hold)
             if self._screen is not None:
                 inventory = screened(inventory, self._screen)
             self._built = (answers, inventory)
@@ -223,7 +210,7 @@ class Toolbox:
         except Exception:
             return False
 
-    def _answer(self, member: _Member) -> _Answer:
+    def _answer(self, member: _Member) -> Answer:
         source, last = member.source, member.answer
         try:
             state = _state(source)
@@ -233,18 +220,18 @@ class Toolbox:
             failed = ("failed", reason)
             if last is not None and last.state == failed:
                 return last
-            return _Answer(state=failed, quarantined=(Quarantined(source=member.id, reason=reason),))
+            return Answer(state=failed, quarantined=(Quarantined(source=member.id, reason=reason),))
         if last is not None and last.state == state:
             return last
         if not available:
-            return _Answer(state=state, unavailable=((member.id, reason),))
+            return Answer(state=state, unavailable=((member.id, reason),))
         try:
             return self._sorted(member, state, list(cast("Iterable[object]", source.discover())))
         except Exception as error:
             reason = f"it cannot be asked for its tools: {_said(error)}"
-            return _Answer(state=state, quarantined=(Quarantined(source=member.id, reason=reason),))
+            return Answer(state=state, quarantined=(Quarantined(source=member.id, reason=reason),))
 
-    def _sorted(self, member: _Member, state: object, found: Sequence[object]) -> _Answer:
+    def _sorted(self, member: _Member, state: object, found: Sequence[object]) -> Answer:
         """The items a source gave: specs under their final identity, and what cannot be offered (SRC-10, SRC-13)."""
         source: Any = member.source
         specs: dict[tuple[str, str], ToolSpec] = {}
@@ -273,7 +260,7 @@ class Toolbox:
                     Duplicate(source=key[0], tool=key[1], where=loser.origin.where, winner=winner.origin.where)
                 )
         missing: Sequence[tuple[str, str]] = getattr(source, "missing", ())
-        return _Answer(
+        return Answer(
             state=state,
             specs=tuple(specs.values()),
             quarantined=tuple(bad),
@@ -348,88 +335,7 @@ def _state(source: ToolSource) -> tuple[bool, str, object]:
     return available, reason, getattr(source, "version", None)
 
 
-def _merge(
-    members: Sequence[_Member],
-    answers: Sequence[_Answer],
-    overrides: Mapping[str, Grade],
-    hold: Callable[[ToolSpec], Quarantined | None] | None,
-) -> Inventory:
-    pairs = [(member.source, spec) for member, answer in zip(members, answers, strict=True) for spec in answer.specs]
-    known = {spec.qualified for _, spec in pairs} if overrides else set[str]()
-    held: list[Quarantined] = []
-    if hold is not None:
-        judged = [(pair, hold(pair[1])) for pair in pairs]
-        pairs = [pair for pair, item in judged if item is None]
-        held = [item for _, item in judged if item is not None]
-    best: dict[str, ToolSpec] = {}
-    for _, spec in pairs:
-        holder = best.setdefault(spec.name, spec)
-        if holder is not spec and _outranks(spec, holder):
-            best[spec.name] = spec
-    bare = assign((spec.origin.source, spec.name) for spec in best.values())
-    qualified = assign_qualified(((spec.origin.source, spec.name) for _, spec in pairs), set(bare.values()))
-    rows: list[Row] = []
-    winners: dict[str, Row] = {}
-    losers: list[Row] = []
-    for source, spec in pairs:
-        key = (spec.origin.source, spec.name)
-        won = best[spec.name] is spec
-        row = Row(spec, source, bare[key] if won else qualified[key], qualified[key])
-        rows.append(row)
-        if won:
-            winners[spec.name] = row
-        else:
-            losers.append(row)
-    return Inventory(
-        rows=tuple(rows),
-        tools=winners,
-        shadowed=tuple(Shadowed(row, winners[row.spec.name], _why(row.spec, best[row.spec.name])) for row in losers),
-        duplicates=tuple(item for answer in answers for item in answer.duplicates),
-        quarantined=(*(item for answer in answers for item in answer.quarantined), *held),
-        unavailable=tuple(item for answer in answers for item in answer.unavailable),
-        notes=(
-            *(note for answer in answers for note in answer.notes),
-            *_masking(winners.values()),
-            *_idle(overrides, known),
-        ),
-    )
-
-
-def _outranks(later: ToolSpec, earlier: ToolSpec) -> bool:
-    """Higher precedence; when equal the later added, except that of two tool folders the first configured (SRC-06)."""
-    a, b = later.origin, earlier.origin
-    if a.precedence != b.precedence:
-        return a.precedence > b.precedence
-    return not (a.kind == b.kind == "library")
-
-
-def _why(loser: ToolSpec, winner: ToolSpec) -> str:
-    low, high = loser.origin, winner.origin
-    if low.precedence != high.precedence:
-        return f"precedence {low.precedence:g} against {high.precedence:g}"
-    if low.kind == high.kind == "library":
-        return f"equal precedence {low.precedence:g}, and of tool folders the first configured wins"
-    return f"equal precedence {low.precedence:g}, and the source added later wins"
-
-
-def _masking(rows: Iterable[Row]) -> Iterable[str]:
-    for row in rows:
-        name = row.spec.name
-        if row.program_name != name and (hidden := masks(name)):
-            yield (
-                f"{row.spec.qualified} has the name of {hidden} `{name}`; "
-                f"programs call it {row.program_name} or {row.qualified_program_name}"
-            )
-
-
-def _idle(overrides: Mapping[str, Grade], known: set[str]) -> Iterable[str]:
-    for name in overrides:
-        if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.8)
-            yield f"[grades] {name!r} is no tool that is there now" + (f"; did you mean {near[0]!r}?" if near else "")
-
-
-def _same(one: Sequence[_Answer], other: Sequence[_Answer]) -> bool:
+def _same(one: Sequence[Answer], other: Sequence[Answer]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
