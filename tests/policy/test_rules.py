@@ -412,3 +412,61 @@ def test_many_rules_come_to_the_same_as_each_asked_by_itself(root: Path, eager: 
             one = call(x=value)
             apart = next((rule for rule in rules if says([rule], one, root, level="strict") == decision), None)
             assert together.decide(one, root).by == (f"rule {apart.where}" if apart else "level strict"), (name, value)
+
+
+# ---------------------------------------------------------------------- what a call does not show
+
+
+@pytest.mark.requirement("POL-01", "RUN-02")
+def test_a_default_that_only_python_knows_is_in_doubt(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}, "n": {"type": "integer", "default": 1}}}
+    of = spec(input_schema=schema)
+    deny = Rule(decision="deny", arguments={"*path*": Pattern(inside="/etc")})
+    allow = Rule(decision="allow", arguments={"path": Pattern(inside=".")})
+    few = [Rule(decision="deny", arguments={"path": Pattern(inside=f"/etc/{n}")}) for n in range(9)]
+    assert says([deny], call(of), tmp_path) == "deny"
+    assert says(few, call(of), tmp_path) == "deny"
+    assert says([deny], call(of, path=None), tmp_path) == "allow"  # it was given
+    assert says([deny], call(of, path="a"), tmp_path) == "allow"
+    assert says([allow], call(of), tmp_path, level="strict") == "ask"
+    assert Policy(rules=[deny]).preview(of).outcome == "depends"
+    assert Policy(rules=[deny]).preview(of, {}, partial=False).outcome == "deny"
+    told = {"type": "object", "properties": {"path": {"type": "string", "default": "/tmp"}}}
+    assert says([deny], call(spec(input_schema=told), path="/tmp"), tmp_path) == "allow"
+    remote = spec(input_schema=schema, kind="mcp")  # what a server does without it, its schema need not say
+    assert says([deny], call(remote), tmp_path, level="full_access") == "allow"
+
+
+@pytest.mark.requirement("POL-01")
+def test_a_path_of_a_tool_that_works_elsewhere_is_judged_from_there_too(tmp_path: Path) -> None:
+    work, own = tmp_path / "work", tmp_path / "own"
+    work.mkdir()
+    own.mkdir()
+    of = spec(kind="mcp", meta={"works_in": str(own)})
+    allow = Rule(decision="allow", arguments={"path": Pattern(inside=".")})
+    deny = Rule(decision="deny", arguments={"path": Pattern(inside=str(own))})
+    assert says([allow], call(of, path="x"), work, level="strict") == "ask"
+    assert says([allow], call(of, path=str(work / "x")), work, level="strict") == "allow"
+    assert says([deny], call(of, path="x"), work, level="full_access") == "deny"
+    remote = spec(kind="mcp", meta={"works_in": "?"})
+    assert says([allow], call(remote, path="x"), work, level="strict") == "ask"
+    assert says([allow], call(remote, path=str(work / "x")), work, level="strict") == "allow"
+
+
+@pytest.mark.requirement("POL-01")
+def test_a_rule_that_denies_holds_for_a_second_source_of_its_name_and_for_the_name_behind_an_alias() -> None:
+    deny, allow = (Rule(decision=one, tool="fs::wipe") for one in ("deny", "allow"))
+    for one in (
+        spec("wipe", "fs#2"),
+        spec("tidy", "fs", meta={"tool": "wipe"}),
+        spec("tidy", "fs#3", meta={"tool": "wipe"}),
+    ):
+        assert says([deny], call(one)) == "deny"
+        assert says([allow], call(one), level="strict") == "ask"
+    assert says([Rule(decision="deny", source="fs")], call(spec("x", "fs#2"))) == "deny"
+
+
+@pytest.mark.requirement("POL-01")
+def test_a_folder_is_the_same_in_either_form_of_unicode(tmp_path: Path) -> None:
+    deny = Rule(decision="deny", arguments={"path": Pattern(inside="d\u00e9p\u00f4t")})
+    assert says([deny], call(path="de\u0301po\u0302t/x"), tmp_path) == "deny"

@@ -39,6 +39,7 @@ def to_spec(tool: RemoteTool, server: ServerSpec, origin: Origin, fingerprint: s
     grade, grade_from = grade_from_hints(annotations, server.assume)
     meta: dict[str, Any] = {"server": fingerprint, "provenance": server.provenance, "tool": name}
     meta["place"] = place_of(server)
+    meta["works_in"] = str(server.cwd) if server.transport == "stdio" else "?"  # where its relative paths begin
     meta["definition"] = definition  # for a face that passes on what it says beside (title, icons, _meta)
     if override.grade is not None:
         grade, grade_from = override.grade, "override"

@@ -15,7 +15,7 @@ from ..spec import Decision, ToolCall, ToolSpec
 from .levels import LEVELS, Level, Pin, by_level, depends
 from .paths import Folders
 from .patterns import Place
-from .rules import Arguments, Rule, Via
+from .rules import Arguments, Rule, Via, unseen_defaults
 from .screens import Screens
 from .sources import PolicySource, opinion
 
@@ -59,7 +59,7 @@ class Policy:
         decision = tool.floor
         if tool.rules:
             via: Via = "direct" if call.run_id is None else "run"
-            view = Arguments(call.arguments, self._place(root), via=via)
+            view = Arguments(call.arguments, self._place(root, call.spec), via=via, unseen=tool.unseen)
             decision = next((rule.answer for rule in tool.screens.that_may_hold(view) if rule.holds(view)), decision)
         return self._guarded(decision, call) if self.guards else decision
 
@@ -94,8 +94,8 @@ class Policy:
         partial = arguments is None if partial is None else partial
         given = arguments or {}
         names = None if not partial or spec.accepts_extra else {arg.name for arg in spec.args}
-        view = Arguments(given, self._place(root), via=via, partial=partial, names=names)
         tool = self._tool(spec)
+        view = Arguments(given, self._place(root, spec), via=via, partial=partial, names=names, unseen=tool.unseen)
         decision, rule, perhaps = _foreseen(tool, view)
         opinions: tuple[Decision, ...] = ()
         if self.guards and decision.outcome != "deny":
@@ -129,9 +129,14 @@ class Policy:
                 decision = _strictest(decision, (said,))
         return decision
 
-    def _place(self, root: str | os.PathLike[str] | None) -> Place:
+    def asker(self, decision: Decision) -> str:
+        """What made a decision to ask, as a standing approval remembers it: of a rule what it says, not its place."""
+        found = next((rule for rule in self.rules if rule.answer is decision), None)
+        return decision.by if found is None else f"rule {found.fingerprint}"
+
+    def _place(self, root: str | os.PathLike[str] | None, spec: ToolSpec) -> Place:
         here = os.getcwd() if root is None else os.fspath(root)  # noqa: PTH109 - a text is wanted
-        return Place(here, self._folders)
+        return Place(here, self._folders, elsewhere=spec.meta.get("works_in"))
 
     def _tool(self, spec: ToolSpec) -> _Tool:
         """What the rules come to for one definition."""
@@ -156,6 +161,7 @@ class Policy:
             last=last,
             floor=level if last is None else last.answer,
             screens=Screens(rules),
+            unseen=unseen_defaults(spec) if any(rule.arguments for rule in rules) else (),
             files=any(rule.looks_at_files for rule in rules),
         )
 
@@ -170,6 +176,7 @@ class _Tool:
     last: Rule | None
     floor: Decision
     screens: Screens
+    unseen: Sequence[str]
     files: bool
 
 

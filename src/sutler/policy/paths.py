@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from ..workspace.root import is_no_path
@@ -26,7 +27,7 @@ class Folders:
     def __init__(self, named: Sequence[str], root: str) -> None:
         real = [os.path.realpath(os.path.join(root, os.path.expanduser(one))) for one in named]
         self._exact = tuple(map(_ended, real))
-        self.folded = tuple(one.casefold() for one in self._exact)
+        self.folded = tuple(map(_folded, self._exact))
 
     def surely_hold(self, meant: Readings) -> bool:
         """Whether every reading of a text lies in one of them."""
@@ -42,14 +43,22 @@ class Folders:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The real path, with a separator at its end, of each file that a text may mean, and the same without case.
+    """The real path, with a separator at its end, of each file that a text may mean.
 
+    folded: the same without case and in one form of Unicode, as some file systems take them.
     sure: whether each reading of the text is a path at all.
     """
 
     paths: tuple[str, ...]
     folded: tuple[str, ...]
     sure: bool
+
+    def and_from(self, text: str, elsewhere: str) -> Readings:
+        """The same and what the text means when its relative paths begin elsewhere: see Place."""
+        if elsewhere == "?":
+            return replace(self, sure=self.sure and all(map(os.path.isabs, _meant(text))))
+        other = readings(text, os.path.realpath(elsewhere))
+        return Readings((*self.paths, *other.paths), (*self.folded, *other.folded), self.sure and other.sure)
 
 
 def readings(text: str, root: str) -> Readings:
@@ -69,7 +78,11 @@ def readings(text: str, root: str) -> Readings:
             continue
         if real not in found:
             found.append(real)
-    return Readings(tuple(found), tuple(one.casefold() for one in found), sure)
+    return Readings(tuple(found), tuple(map(_folded, found)), sure)
+
+
+def _folded(path: str) -> str:
+    return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
 
 
 def _ended(path: str) -> str:

@@ -88,20 +88,31 @@ class Place:
     """Where the paths of one call begin. What a text may mean is found out once, however many rules ask.
 
     known: what folders were found to be, kept from call to call: one that is swapped for a link later does not take the
-    rule along.
+    rule along. elsewhere: another folder that the tool may take relative paths from, such as its server's; "." is that
+    of this process; "?" one that nobody here knows.
     """
 
-    __slots__ = ("_known", "_meant", "root")
+    __slots__ = ("_elsewhere", "_known", "_meant", "root")
 
-    def __init__(self, root: str, known: dict[tuple[tuple[str, ...], str], Folders] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        known: dict[tuple[tuple[str, ...], str], Folders] | None = None,
+        *,
+        elsewhere: str | None = None,
+    ) -> None:
         self.root = root
+        self._elsewhere = elsewhere
         self._known = {} if known is None else known
         self._meant: dict[str, Readings] = {}
 
     def readings(self, text: str) -> Readings:
         meant = self._meant.get(text)
         if meant is None:
-            meant = self._meant[text] = readings(text, self.root)
+            meant = readings(text, self.root)
+            if self._elsewhere is not None:
+                meant = meant.and_from(text, self._elsewhere)
+            self._meant[text] = meant
         return meant
 
     def folders(self, named: tuple[str, ...]) -> Folders:

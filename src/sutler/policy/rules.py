@@ -6,9 +6,10 @@ a program makes it) at each call.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import translate
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
@@ -32,6 +33,7 @@ _PLAIN = re.compile(r"[^.*?\[]+")
 _NUMBERED = re.compile(r"(.+)#\d+")  # what a source is called when another has its id
 _Named = Callable[[Sequence[str], Sequence[str]], bool]
 _SCALARS = (str, int, float)
+_PYTHON = ("config", "library", "code", "function")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +93,12 @@ class Rule:
         return any(pattern.looks_at_files for pattern in self.arguments.values())
 
     @cached_property
+    def fingerprint(self) -> str:
+        """The same for rules that say the same, wherever they stand: what a standing approval remembers of one."""
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("reason", "where")}
+        return hashlib.blake2b(repr(said).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @cached_property
     def answer(self) -> Decision:
         """The decision when this rule decides."""
         return Decision(outcome=self.decision, reason=self.reason, by=f"rule {self.where}")
@@ -99,11 +107,10 @@ class Rule:
         """Whether it is about calls of this tool at all."""
         origin, grade = spec.origin, spec.grade
         own = origin.provenance == "own"
-        numbered = _NUMBERED.fullmatch(origin.source) if self.eager else None
-        first = [numbered.group(1)] if numbered else []  # one that only came second is not out of reach for that
+        names, sources = _might_be_called(spec) if self.eager else ((), ())
         return (
-            self._names([spec.name, spec.qualified], [f"{source}::{spec.name}" for source in first])
-            and self._sources([origin.source], first)
+            self._names([spec.name, spec.qualified], names)
+            and self._sources([origin.source], sources)
             and (not self.kind or origin.kind in self.kind)
             and (not self.trust or origin.trust in self.trust)
             and (not self.provenance or ("own" if own else "host_config") in self.provenance)
@@ -144,10 +151,10 @@ class Rule:
 class Arguments:
     """A call as rules look at it. `via` None: not known. `partial`: arguments that are not there may yet come.
 
-    names: the parameters that there are, when there can be no other.
+    names: the parameters that there are, when there can be no other. unseen: those whose default nobody can see.
     """
 
-    __slots__ = ("_leaves", "given", "names", "partial", "place", "via")
+    __slots__ = ("_leaves", "given", "left", "names", "partial", "place", "via")
 
     def __init__(
         self,
@@ -157,12 +164,16 @@ class Arguments:
         via: Via | None = "direct",
         partial: bool = False,
         names: Container[str] | None = None,
+        unseen: Sequence[str] = (),
     ) -> None:
         self.given = given
         self.place = place
         self.via = via
         self.partial = partial
         self.names = names
+        self.left = (
+            [name for name in unseen if name not in given] if unseen else ()
+        )  # will have a value that is not seen
         self._leaves: dict[bool, list[tuple[str, Any]] | None] = {}
 
     def leaves(self, eager: bool) -> list[tuple[str, Any]] | None:
@@ -211,13 +222,39 @@ class Condition:
             # what is still to come may fit where nothing does yet, or, for a rule that allows, not fit
             unsettled = not fits if eager else fits or not values
             return None if unsettled else fits
-        return fits
+        return eager if self.is_left(call) else fits
+
+    def is_left(self, call: Arguments) -> bool:
+        """Whether it is about a parameter that the call leaves to a default which nobody can see: that is in doubt."""
+        return any(self._is_meant(name) or name == self._head for name in call.left)
 
     def _may_come(self, call: Arguments) -> bool:
         """Whether a value of this name, or one more, may yet be given."""
         if self._plain and self._name in call.given:
             return False
         return call.names is None or self._head in call.names or _PLAIN.fullmatch(self._head) is None
+
+
+def _might_be_called(spec: ToolSpec) -> tuple[Sequence[str], Sequence[str]]:
+    """The names that a tool and its source do not have, and that one who wants it out of reach may know them by: what a
+    server calls a tool that has an alias, and the id of a source that only came second."""
+    source, own = spec.origin.source, spec.meta.get("tool")
+    numbered = _NUMBERED.fullmatch(source)
+    first = [numbered.group(1)] if numbered else []
+    aliased = [own] if isinstance(own, str) and own != spec.name else []
+    tools = [spec.name, *aliased]
+    named = [f"{one}::{tool}" for one in (source, *first) for tool in tools]
+    return [*aliased, *named], first
+
+
+def unseen_defaults(spec: ToolSpec) -> tuple[str, ...]:
+    """The parameters whose value, when a call leaves them out, only Python knows: their default is an expression."""
+    if spec.origin.kind not in _PYTHON:
+        return ()
+    schema = spec.input_schema
+    required: Container[str] = schema.get("required") or ()
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    return tuple(name for name, said in properties.items() if name not in required and "default" not in said)
 
 
 def _any_of(globs: Sequence[str]) -> _Named:

@@ -48,7 +48,7 @@ class Screens:
         numbers = self._asked
         for condition, screen, held in self._groups:
             values = condition.values(call, eager=True)
-            if values is None or any(screen(value, call.place) for value in values):
+            if values is None or any(screen(value, call.place) for value in values) or condition.is_left(call):
                 numbers = sorted([*numbers, *held])
         rules = self._rules
         return (rules[number] for number in numbers)

@@ -50,7 +50,7 @@ class Asking:
         call, run = ticket.call, ticket.run
         assert call is not None
         found = self._core.approvals.session.find(
-            call.spec, call.arguments, run.root if run is not None else None, ticket.decision.by
+            call.spec, call.arguments, run.root if run is not None else None, self._asker(ticket)
         )
         if found is not None:
             self._recalled(ticket, found)
@@ -59,11 +59,14 @@ class Asking:
         """Whether a standing approval covers the call; it is then allowed. May read a file."""
         call, run = ticket.call, ticket.run
         assert call is not None
-        found = self._core.approvals.find(call, run.root if run is not None else None, ticket.decision.by)
+        found = self._core.approvals.find(call, run.root if run is not None else None, self._asker(ticket))
         if found is None:
             return False
         self._recalled(ticket, found)
         return True
+
+    def _asker(self, ticket: Ticket) -> str:
+        return self._core.policy.asker(ticket.decision)
 
     def _recalled(self, ticket: Ticket, found: StandingApproval) -> None:
         ticket.decision = Decision(outcome="allow", by=PERSON, how=f"{reach(found.scope)}, given before")
@@ -191,7 +194,7 @@ class Asking:
         masked = core.recorder.masker.arguments(call.arguments, call.spec.input_schema)
         shown = self._masked(Question(source=source_of(replace(call, arguments=masked)), label=""))
         root = ticket.run.root if ticket.run is not None else None
-        how, note = core.approvals.remember(call, answer, run=root, shown=shown.source, asked=ticket.decision.by)
+        how, note = core.approvals.remember(call, answer, run=root, shown=shown.source, asked=self._asker(ticket))
         if note:
             ticket.notes = (*ticket.notes, note)
         if how != "allow":
@@ -239,6 +242,10 @@ class Asking:
         It is not asked twice what the gate has just asked; at level full_access it is answered allow.
         """
         core = self._core
+        if ticket is not None and ticket.flight.ended:
+            return "reject", "the call that asks this was given up"
+        if ticket is not None and ticket.flight.over:
+            ticket = None  # what its call was allowed ended with it
         if self._is_open(ticket) or (ticket is not None and ticket.granted):
             return "allow", ""
         if ticket is not None and self.look(ticket):

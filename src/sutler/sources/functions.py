@@ -97,6 +97,8 @@ class FunctionSource:
 
     def _put(self, spec: ToolSpec, function: Callable[..., Any]) -> ToolSpec:
         run = by_keyword(function)
+        if is_async(function):  # it runs on a loop of the host, in the folder of this process
+            spec = replace(spec, meta={**spec.meta, "works_in": "."})
         with self._lock:
             if spec.name in self._registered:
                 self.notes = (*self.notes, f"{spec.qualified} was registered again; the later function is the tool")

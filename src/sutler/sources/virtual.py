@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ToolUnavailable
@@ -53,7 +54,8 @@ class VirtualToolSource:
         specs, self.quarantined = specs_of(
             here, Origin(source=self._name, kind="virtual", trust="virtual", precedence=self.precedence)
         )
-        return specs
+        # an async callable of the harness works in the folder of this process, and which one it gives may change
+        return [replace(spec, meta={**spec.meta, "works_in": "."}) for spec in specs]
 
     def resolve(self, spec: ToolSpec) -> Callable[..., Any]:
         """A callable that asks the harness again at each call: it may have withdrawn the tool since (VIR-03)."""
