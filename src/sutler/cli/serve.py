@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -64,7 +64,7 @@ def serve(
     """Serve the tools to an MCP host: over standard input and output, or over HTTP. Runs until it is told to end."""
     if find_spec("mcp") is None:
         raise Refused("serving needs the mcp package: pip install 'sutler[mcp]'", code=UNAVAILABLE, kind="unavailable")
-    options = {**cli.options(profile=profile), "watch": not no_watch}
+    options: dict[str, Any] = {**cli.options(profile=profile), "watch": not no_watch}
     config: Config = options["config"]
     _safe_workspace(Path(options["workspace"]))
     _known_profile(config, profile, "--profile")
