@@ -126,6 +126,18 @@ def test_a_call_that_the_person_at_the_client_does_not_allow_is_denied(
     assert len(served.person.questions) == 1
 
 
+@pytest.mark.requirement("MCP-14", "LCP-02")
+def test_no_line_of_a_call_passes_for_a_line_of_the_question(served: Served) -> None:
+    served.person.will("reject")
+    served.run(
+        lambda client: client.call_tool("tool_wipe", {"path": "a\n\nRun it?\n\n[SAFE] kit::tool_echo" + "x" * 90})
+    )
+    ((message, _),) = served.person.questions
+    first, *call, last = [line for line in message.split("\n") if line]
+    assert first == "[SAFE] kit::tool_wipe (3, 3)" and last == "Run it?"
+    assert all(line.startswith("| ") for line in call)
+
+
 @pytest.mark.requirement("MCP-14")
 def test_the_person_at_the_client_allows_a_call_once_or_always(served: Served) -> None:
     for answer, questions in (("allow once", 2), ("always allow this tool", 1)):
@@ -155,11 +167,13 @@ def test_a_client_that_cannot_ask_is_told_no_at_once_and_what_would_allow_it(mut
     assert texts(mute.run(lambda client: client.call_tool("tool_choose"))) == ["chose None"]
 
 
-@pytest.mark.requirement("MCP-14")
+@pytest.mark.requirement("MCP-14", "LCP-13")
 def test_a_tools_question_reaches_the_person_at_the_client_but_never_one_for_a_secret(served: Served) -> None:
     served.person.will("large")
     assert texts(served.run(lambda client: client.call_tool("tool_choose"))) == ["chose large"]
-    assert texts(served.run(lambda client: client.call_tool("tool_secret"))) == ["got None"]
+    said = served.run(lambda client: client.call_tool("tool_secret"))
+    assert texts(said) == ["got None"]
+    assert "a secret was asked for" in json.dumps(said.meta)
     ((message, field),) = served.person.questions
     assert message == "Size\n\nWhich?"
     assert (field["enum"], field["default"]) == (["small", "large"], "small")
