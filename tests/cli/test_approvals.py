@@ -49,8 +49,14 @@ def test_granting_a_run_lets_it_go_on_to_the_next_call_that_needs_it_and_to_its_
     assert done.code == 0 and done.json["output"] == ["wiped a", "wiped b"]
     assert done.json["trace"][0]["decision"]["by"] == "the person"
     late = sutler("approvals", "grant", run_id)
-    assert (late.code == 2 and "does not wait" in late.err) or "no tool" in late.err
+    assert late.code == 2 and f"run {run_id} does not wait for anybody: its status is completed" in late.err
     assert sutler("approvals").out == ""
+
+
+@pytest.mark.requirement("POL-05")
+def test_a_program_that_nobody_can_be_asked_about_is_told_that_it_could_wait(sutler: Sutler) -> None:
+    assert "or let it wait with --wait" in sutler("run", "-c", WIPE_TWICE).err
+    assert "--wait" not in sutler("call", "tool_wipe", "path=x").err
 
 
 @pytest.mark.requirement("POL-04")

@@ -34,6 +34,20 @@ def test_the_log_lists_what_was_called_decided_and_run_with_filters(project: Pro
     assert "kit::tool_wipe" in shown.out and wipe["hash"] in shown.out
     assert sutler("audit", "show", "999").code == 2
     assert sutler("audit", "--since", "yesterday").code == 2
+    wrong = sutler("audit", "--kind", "chang")
+    assert wrong.code == 2 and "no lines of the kind 'chang'; there are call, run, decision, change" in wrong.err
+
+
+def test_a_call_that_nobody_could_be_asked_about_is_no_decision_of_a_person(sutler: Sutler) -> None:
+    sutler("call", "tool_wipe", "path=x")
+    (line,) = sutler("audit", "--kind", "decision", "--json").json["lines"]
+    assert (line["data"]["decision"], line["data"]["by"]) == ("reject", "nobody")
+
+
+def test_the_reason_of_a_grant_is_on_the_log(sutler: Sutler) -> None:
+    sutler("approvals", "grant", "tool_wipe", "--reason", "it is my own")
+    (line,) = sutler("audit", "--kind", "change.approval", "--json").json["lines"]
+    assert line["data"]["reason"] == "it is my own"
 
 
 def test_verify_says_whether_the_log_is_as_it_was_written(project: Project, sutler: Sutler) -> None:

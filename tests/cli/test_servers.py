@@ -70,3 +70,20 @@ def test_a_call_waits_for_a_server_that_was_never_seen(project: Project, sutler:
     called = sutler("call", "s::echo", "x=hello")
     assert called.code == 0, called.err
     assert "hello" in called.out
+
+
+def test_a_tool_that_is_not_there_may_be_of_a_server_that_is_away_and_the_error_names_it(
+    project: Project, sutler: Sutler
+) -> None:
+    _servers(project, post=[sys.executable, "-c", "import sys; sys.exit(1)"])
+    done = sutler("call", "send_letter", "to=x")
+    assert done.code == 2
+    assert "there is no tool 'send_letter'" in done.err
+    assert "it may be of post, which is unavailable: see `sutler doctor`" in done.err
+
+
+def test_a_grade_that_a_server_does_not_give_is_not_asked_of_a_decorator(project: Project, sutler: Sutler) -> None:
+    _servers(project, s=[sys.executable, str(FAULTS), "ok"])
+    sutler("tools", "--wait-servers")
+    said = sutler("tools", "why", "s::write").out
+    assert "undeclared, which counts as (3, 3); give it one in [grades]" in said

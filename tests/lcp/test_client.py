@@ -49,6 +49,7 @@ def test_a_client_carries_the_tools_binding_that_its_name_says(folder: Path) -> 
         },
     ) as client:
         assert isinstance(client.tools, LCPBinding)
+        assert repr(client) == "<LollmsClient: tools=LCPBinding>"
         result = client.tools.execute_tool("tool_greet", {"name": "you"})
         assert (result["output"], result["has_client"]) == ("hello you", True)
         assert client.tools.execute_tool("tool_twice", {"name": "you"})["output"] == "hello youhello you"

@@ -100,10 +100,10 @@ def test_the_documents_prefix_means_the_servers_own_name(binding: MCPBinding) ->
     [
         (
             "filesystm::read_file",
-            "there is no server 'filesystm'; did you mean 'filesystem'?; the servers are: filesystem",
+            "there is no server 'filesystm' (did you mean 'filesystem'?); the servers are: filesystem",
         ),
         ("read_file", "'read_file' names no server: write alias::tool; the servers are: filesystem"),
-        ("filesystem::raed_file", "has no tool 'raed_file'; did you mean 'read_file'?; it has: read_file, write_file"),
+        ("filesystem::raed_file", "has no tool 'raed_file' (did you mean 'read_file'?); it has read_file, write_file"),
         ("filesystem::", "has no tool ''"),
     ],
 )
@@ -334,3 +334,9 @@ def test_a_runtime_takes_servers_as_a_keyword_over_those_of_its_config(files: di
         assert rt.call("files::read_file", {"path": "a.txt"}).output == "hello"
     with pytest.raises(ConfigError, match=r"mcp_servers\.files\.comand: unknown key"):
         SyncRuntime(mcp_servers={"files": {"comand": "x"}}, config=False).open()
+
+
+@pytest.mark.requirement("LCP-18")
+def test_a_misspelt_keyword_may_mean_the_servers() -> None:
+    with pytest.raises(TypeError, match="takes no 'server'; did you mean 'servers'"):
+        MCPBinding(server=[])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from sutler.mcp.states import last_words
 from sutler.mcp.stdio import Child, Framer, Tail, TooLong, environment
 from sutler.servers import ServerSpec
 
@@ -161,3 +162,9 @@ while not Path({str(tmp_path / "go")!r}).exists():
     while not all(_gone(pid) for pid in pids):
         assert time.monotonic() < deadline, "a server outlived its host"
         time.sleep(0.01)
+
+
+def test_the_end_of_a_text_that_is_too_long_begins_with_a_whole_word() -> None:
+    assert last_words("all of it", 20) == "all of it"
+    assert last_words("an error in the middle of a line", 14) == "... of a line"
+    assert last_words("x" * 50, 10) == f"... {'x' * 10}"

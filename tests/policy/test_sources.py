@@ -251,3 +251,10 @@ def test_a_source_may_block_without_holding_the_loop() -> None:
                 assert (await asked).success
 
     asyncio.run(main())
+
+
+@pytest.mark.requirement("POL-09")
+def test_an_object_in_place_of_a_list_of_them_is_an_error_that_says_so() -> None:
+    one: Any = Says(None)
+    with pytest.raises(ConfigError, match=r"policy_sources: must be a list, not an object of Says"):
+        SyncRuntime(config=False, policy_sources=one).open()

@@ -155,6 +155,18 @@ def test_with_nobody_it_is_a_reject_and_never_none(runtime: Opens, folder: Path)
     assert result.error is not None and "nobody to ask" in result.error.message and result.output[0] == "reject"
 
 
+@pytest.mark.requirement("LCP-17", "POL-07")
+def test_with_nobody_the_library_is_told_what_would_allow_it_and_the_log_names_no_person(
+    runtime: Opens, folder: Path, tmp_path: Path
+) -> None:
+    rt = runtime(tool_folders=[folder], project=tmp_path)
+    result = rt.call("tool_sh", {"command": "a"})
+    assert result.error is not None and "`sutler approvals grant shell::tool_sh`" in result.error.message
+    assert [line.data["by"] for line in rt.audit(kind="decision")] == ["nobody"]
+    (ended,) = rt.audit(kind="call.ended")
+    assert ended.data["decision"]["by"] == "nobody"
+
+
 @pytest.mark.requirement("LCP-17")
 def test_it_is_synchronous_over_an_async_handler_and_over_a_queue(folder: Path) -> None:
     async def confirm(*question: Any) -> tuple[str, str]:

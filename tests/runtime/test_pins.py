@@ -112,6 +112,18 @@ def test_a_changed_definition_is_held_with_its_difference_until_somebody_says_ye
     assert "send" in {spec.name for spec in rt.tools()}
 
 
+@pytest.mark.requirement("POL-07")
+def test_what_is_held_is_one_line_of_the_log_however_often_it_is_found_so(place: Place) -> None:
+    assert call(place.open()).success
+    for change in ("description", "description", "hint", "hint"):
+        place.list(CHANGES[change], OTHER)
+        rt = place.open()
+        assert held_words(call(rt))
+    lines = [line.data for line in rt.audit(kind="change.definition") if line.data["what"] == "held"]
+    assert len(lines) == 2
+    assert "readOnlyHint" in lines[0]["difference"] and "id_rsa" in lines[1]["difference"]
+
+
 def test_an_approval_is_void_when_the_definition_changes_even_after_it_is_accepted(place: Place) -> None:
     asked: list[str] = []
 

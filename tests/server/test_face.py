@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypedDict
 
 import anyio
@@ -391,5 +392,18 @@ def test_a_call_whose_client_never_comes_back_is_given_up(monkeypatch: pytest.Mo
             await asyncio.wait([exchange.task], timeout=10)
             assert exchange.task.cancelled()
             assert not face._exchanges
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("SRV-02")
+def test_a_wrapper_that_only_says_that_it_failed_is_answered_with_that_alone(tmp_path: Path) -> None:
+    (tmp_path / "lib.py").write_text(
+        "def tool_fail() -> dict:\n    return {'success': False, 'error': 'it would not'}\n"
+    )
+
+    async def go() -> None:
+        async with faced(tool_folders=[tmp_path]) as (_, face), Client(face.server) as client:
+            assert texts(await client.call_tool("tool_fail")) == ["tool_error: it would not"]
 
     asyncio.run(go())

@@ -207,6 +207,7 @@ def test_a_folder_that_cannot_be_used_is_a_source_with_its_reason_and_spoils_not
     reasons = [one.reason for one in inventory.quarantined]
     assert len(reasons) == 3 and all(one.tool is None for one in inventory.quarantined)
     assert "no such folder" in reasons[0] and "not a folder" in reasons[1]
+    assert str(inventory.quarantined[0]).count(str(tmp_path / "missing")) == 1
     assert list(inventory.tools) == ["tool_a"]
     assert [spec.name for spec in sources[2].discover()] == ["tool_a"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InvalidArguments
+from ..errors import InvalidArguments, ToolNotFound
 from ..policy.answers import SCOPES, Answer, Scope
 from ..policy.approvals import reach
 from ..policy.project import ProjectApprovals
@@ -18,6 +18,7 @@ from .arguments import pairs
 from .context import Cli
 from .exits import CONFIG, OK, Refused
 from .find import find
+from .runs import read_store
 from .text import first_line, one_line, when
 from .waiting import Full, RunId, Trace, let_go_on, the_waiting, waiting_like, waiting_runs
 
@@ -119,7 +120,13 @@ def grant(
         raise Refused("--scope exact: give the arguments, as NAME=VALUE")
     if wanted == "project" and arguments:
         raise Refused("--scope project covers any arguments; leave them out, or say --scope exact")
-    return _grant_tool(cli, target, arguments or [], seconds)
+    try:
+        return _grant_tool(cli, target, arguments or [], seconds, reason)
+    except ToolNotFound:
+        run = read_store(cli, lambda store: store.run(target), None)
+        if run is None:
+            raise
+        raise Refused(f"run {run.run_id} does not wait for anybody: its status is {run.status}") from None
 
 
 def reject(cli: Cli, run_id: RunId, reason: Reason = "", trace: Trace = False, full: Full = False) -> int:
@@ -162,7 +169,7 @@ def revoke(
     return OK
 
 
-def _grant_tool(cli: Cli, name: str, arguments: list[str], seconds: float | None) -> int:
+def _grant_tool(cli: Cli, name: str, arguments: list[str], seconds: float | None, reason: str) -> int:
     from ..policy.prompts import label_of, source_of
     from ..spec import ToolCall
 
@@ -182,7 +189,7 @@ def _grant_tool(cli: Cli, name: str, arguments: list[str], seconds: float | None
         shown = source_of(replace(call, arguments=masked))
     answer = Answer("always", scope="exact" if arguments else "project", expires=seconds)
     kept = core.approvals.keep(call, answer, shown=shown)
-    core.audit("change.approval", tool=spec.qualified, durable=True, given=reach(kept.scope))
+    core.audit("change.approval", tool=spec.qualified, durable=True, given=reach(kept.scope), reason=reason)
     level = core.policy.level_of(spec.origin.source)
     if cli.out.as_json:
         cli.out.document({"granted": _document(kept)})

@@ -38,7 +38,10 @@ def list_lines(
     cli: Cli, limit: Limit = 30, kind: Kind = None, tool: ToolName = None, run: Run = None, since: Since = None
 ) -> int:
     """List what was decided, called and changed in this project, newest first."""
-    which = AuditFilter(kind=kind, tool=tool, run_id=run, since=None if since is None else _since(since))
+    try:
+        which = AuditFilter(kind=kind, tool=tool, run_id=run, since=None if since is None else _since(since))
+    except ValueError as error:
+        raise Refused(f"--kind: {error}") from None
     lines = _read(cli, lambda store: store.audit(which, limit), [])
     if cli.out.as_json:
         cli.out.document({"lines": [_document(line) for line in lines], "store": str(cli.store_path())})

@@ -49,8 +49,7 @@ def call(
     if result.error is None:
         return OK
     cli.out.error(failure_words(result.error, result.traceback))
-    if result.error.kind == "denied":
-        cli.tell_how_to_allow(str(result.error))
+    cli.tell_how_to_allow(str(result.error))
     return of_failure(result.error)
 
 

@@ -190,11 +190,12 @@ class Cli:
         if left:  # what goes on ends with the process, so nothing is said of it
             self.given.process.lingers = True
 
-    def tell_how_to_allow(self, refusal: str) -> None:
+    def tell_how_to_allow(self, refusal: str, *, waits: bool = False) -> None:
         """After a call was denied: how this command would have been allowed, when nobody could be asked."""
         if not self._asks and "there is nobody to ask" in refusal:
             level = ", or allow it in this command with --policy full_access" if "full_access" in refusal else ""
-            self.out.note(f"run it at a terminal to be asked{level}")
+            wait = ", or let it wait with --wait" if waits else ""
+            self.out.note(f"run it at a terminal to be asked{wait}{level}")
 
     def _tell_untrusted(self, config: Config) -> None:
         said = self.out.say

@@ -32,6 +32,12 @@ def find(inventory: Inventory, name: str, config: Config) -> Row:
         folders = [one.reason for one in inventory.quarantined if one.tool is None and Path(one.source).is_absolute()]
         if folders:
             raise ToolUnavailable(f"{error}; and a tool folder is unavailable: {'; '.join(folders)}") from error
+        away = [where for where, _ in inventory.unavailable if "::" not in where]
+        if away:  # what a server lists is not known before it has answered once
+            them = "which is" if len(away) == 1 else "which are"
+            raise ToolNotFound(
+                f"{error}; it may be of {', '.join(away)}, {them} unavailable: see `sutler doctor`"
+            ) from error
         hidden = withheld_words(config)
         if hidden:
             raise ToolNotFound(f"{error}; it may be in {hidden}") from error
@@ -102,7 +108,8 @@ def graded_where(spec: ToolSpec, config: Config) -> str:
         case "hints":
             return "the hints that its server gives"
         case "undeclared":
-            return "undeclared, which counts as (3, 3); declare it with @tool(...) or in [grades]"
+            how = "give it one" if spec.origin.kind == "mcp" else "declare it with @tool(...) or"
+            return f"undeclared, which counts as (3, 3); {how} in [grades]"
 
 
 def library_of(row: Row) -> dict[str, Any] | None:

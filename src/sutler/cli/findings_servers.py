@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..mcp.states import last_words
 from .findings import Finding, State
 from .text import count
 
@@ -52,7 +53,9 @@ def _of_server(server: ServerState, spec: ServerSpec) -> list[Finding]:
     state: State = "ok" if server.state in _QUIET else "note" if spec.unavailable else "problem"
     found = [Finding(about=about, state=state, said=said)]
     if state == "problem" and server.stderr_tail.strip():
-        found.append(Finding(about=about, state="note", said=f"it last wrote: {server.stderr_tail.strip()[-500:]}"))
+        found.append(
+            Finding(about=about, state="note", said=f"it last wrote: {last_words(server.stderr_tail.strip(), 500)}")
+        )
     if server.junk_lines:
         shown = f", such as {server.junk[0][:80]!r}" if server.junk else ""
         said = f"{count(server.junk_lines, 'line')} on its standard output that are no JSON-RPC{shown}"

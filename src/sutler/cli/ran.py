@@ -81,8 +81,7 @@ def _tell_error(cli: Cli, program: Program, result: RunResult, *, trace: bool) -
         out.say(f"    {line}")
     if os.environ.get("SUTLER_DEBUG") == "1" and error.traceback:
         out.say(error.traceback)
-    if of_run(result) == DENIED:
-        cli.tell_how_to_allow(error.message)
+    cli.tell_how_to_allow(error.message, waits=of_run(result) == DENIED)
     before = sum(entry.success for entry in result.trace)
     if before and not trace and not out.as_json:
         them = "it" if before == 1 else "them"

@@ -86,6 +86,8 @@ class Client(Structured, Media, Knowledge):
     def __repr__(self) -> str:
         held = {field: getattr(self, field) for field in MODALITIES}
         shown = [f"{field}={type(binding).__name__}" for field, binding in held.items() if binding is not None]
+        if self._tools is not None:
+            shown.append(f"tools={type(self._tools).__name__}")
         return f"<{type(self).__name__}: {', '.join(shown) or 'no bindings'}>"
 
     # ------------------------------------------------------------------ tools

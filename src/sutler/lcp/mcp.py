@@ -41,7 +41,7 @@ class MCPBinding:
     def __init__(self, servers: Sequence[Mapping[str, Any]] = (), **options: Any) -> None:
         for name in options:
             if name not in _OPTIONS:
-                meant = closest(name, _OPTIONS)
+                meant = closest(name, ("servers", *_OPTIONS))
                 raise TypeError(f"MCPBinding takes no {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
         tables = _tables(servers)
         call = calling.caller()
@@ -125,8 +125,8 @@ class MCPBinding:
             return "", _failed("unavailable", f"the server {alias!r} cannot be had: {reason}", 500)
         meant = closest(tool, known)
         listed = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more" if len(known) > _NAMED else "")
-        text = f"the server {alias!r} has no tool {tool!r}" + (f"; did you mean {meant!r}?" if meant else "")
-        return "", _failed("not_found", f"{text}; it has: {listed or 'none'}", 404)
+        text = f"the server {alias!r} has no tool {tool!r}" + (f" (did you mean {meant!r}?)" if meant else "")
+        return "", _failed("not_found", f"{text}; it has {listed or 'none'}", 404)
 
     def _tools_of(self, alias: str) -> list[str]:
         rows = self.runtime.inventory().rows
@@ -144,7 +144,7 @@ class MCPBinding:
         if TOOL_NAME_SEPARATOR not in tool_name:
             return f"{tool_name!r} names no server: write alias{TOOL_NAME_SEPARATOR}tool; the servers are: {known}"
         meant = closest(alias, self._aliases)
-        hint = f"; did you mean {meant!r}?" if meant else ""
+        hint = f" (did you mean {meant!r}?)" if meant else ""
         return f"there is no server {alias!r}{hint}; the servers are: {known}"
 
 

@@ -15,6 +15,7 @@ from .cache import ServerCache
 from .exchange import Exchange, current
 from .hidden import masked
 from .misses import Misses
+from .states import last_words
 from .stdio import Child, Junk, Tail
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class Connection:
         if child.forced:
             self.reason = "it closed its stdout"
             return
-        last = self.stderr.text().rstrip().rpartition("\n")[2].strip()[-_TAIL_IN_REASON:]
+        last = last_words(self.stderr.text().rstrip().rpartition("\n")[2].strip(), _TAIL_IN_REASON)
         self.reason = f"its process {child.how}{f': {last}' if last else ''}"
 
 

@@ -83,3 +83,12 @@ def _by_name(tools: Sequence[RemoteTool]) -> Mapping[str, RemoteTool]:
     for place, tool in enumerate(tools):
         found.setdefault(tool.name or f"<entry {place}>", tool)
     return found
+
+
+def last_words(text: str, most: int) -> str:
+    """The end of a text that is too long, from a whole word on; `...` says that there was more."""
+    if len(text) <= most:
+        return text
+    end = text[-most:]
+    at = next((place for place, letter in enumerate(end[: most // 2]) if letter.isspace()), -1)
+    return f"... {end[at + 1 :].lstrip()}"

@@ -61,6 +61,13 @@ def ordered(sources: Iterable[PolicySource]) -> tuple[PolicySource, ...]:
     return tuple(sorted(found, key=lambda one: -one.priority))
 
 
+def listed(given: object) -> Sequence[PolicySource]:
+    """The `policy_sources` of a runtime. TypeError when a single object was given in place of a list."""
+    if isinstance(given, Iterable):
+        return cast("Sequence[PolicySource]", tuple(cast("Iterable[Any]", given)))
+    raise TypeError(f"must be a list, not an object of {type(given).__name__}: put it in brackets")
+
+
 def _check(source: object) -> None:
     if isinstance(source, type):
         raise TypeError(f"{source.__name__} is a class; give an object of it")

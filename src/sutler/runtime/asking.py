@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .core import Core
 
 PERSON = "the person"
+NOBODY = "nobody"
 _FAULTS = (Exception, SystemExit, asyncio.CancelledError)
 _OF_LIBRARY = "asked by its library"
 
@@ -85,7 +86,7 @@ class Asking:
                 self._settle(ticket, self._consult(asked))
         except ToolCallError as error:
             ticket.error = error
-            self._tell(ticket, Answer("reject", str(error)))
+            self._tell(ticket, Answer("reject", str(error)), by=self._who())
 
     async def ask_async(self, ticket: Ticket) -> None:
         """The same for a coroutine: nothing here holds its loop."""
@@ -103,7 +104,7 @@ class Asking:
             await core.hop(lambda: self._settle(ticket, answer))
         except ToolCallError as error:
             ticket.error = error
-            self._tell(ticket, Answer("reject", str(error)))
+            self._tell(ticket, Answer("reject", str(error)), by=self._who())
 
     def grant(self, ticket: Ticket, answer: Answer) -> None:
         """A person's answer that came later, to a program that waited for it. Leaves a refusal in ticket.error."""
@@ -252,7 +253,7 @@ class Asking:
             return "allow", ""
         asked = self._masked(of_library(source, label, argv))
         if core.approvals.handler is None:
-            answer = Answer("reject", "there is nobody to ask; give the runtime a confirm_handler")
+            answer = Answer("reject", self._nobody(ticket))
         else:
             try:
                 self._check_nested(asked.label)
@@ -267,12 +268,12 @@ class Asking:
     def _settle_library(self, ticket: Ticket | None, answer: Answer) -> tuple[str, str]:
         if ticket is not None and ticket.call is not None:
             if answer.decision == "reject":
-                decision = Decision(outcome="deny", by=PERSON, how=f"reject, {_OF_LIBRARY}", reason=answer.reason)
+                decision = Decision(outcome="deny", by=self._who(), how=f"reject, {_OF_LIBRARY}", reason=answer.reason)
             else:
                 how = self._remember(ticket, ticket.call, answer)
                 decision = Decision(outcome="allow", by=PERSON, how=f"{how}, {_OF_LIBRARY}", reason=answer.reason)
             ticket.decision = decision
-            self._tell(ticket, answer)
+            self._tell(ticket, answer, by=self._who())
         # An "always" that ends, or covers less than the library would take it for, is remembered here alone.
         lasting = answer.expires is None and answer.scope in ("session", "project")
         decision_given = "allow" if answer.decision == "always" and not lasting else answer.decision
@@ -285,7 +286,18 @@ class Asking:
             return policy.level_of(ticket.spec.origin.source) == "full_access"
         return all(level == "full_access" for level in (policy.level, *policy.sources.values()))
 
+    def _nobody(self, ticket: Ticket | None) -> str:
+        """What a library is told when there is nobody to ask, with what would allow the call."""
+        text = "there is nobody to ask; give the runtime a confirm_handler, or allow it: policy level full_access"
+        if ticket is not None and self._core.approvals.project is not None:
+            text += f", or `sutler approvals grant {ticket.spec.qualified}`"
+        return text
+
     # ------------------------------------------------------------------ the handler
+
+    def _who(self) -> str:
+        """Who answered just now: without a handler nobody was asked."""
+        return NOBODY if self._core.approvals.handler is None else PERSON
 
     def _consult(self, asked: Question) -> Answer:
         """What the handler answers, on this thread; whatever goes wrong with it is a reject that says what."""
@@ -321,7 +333,7 @@ class Asking:
         mask = self._core.recorder.masker.value
         return Question(source=mask(asked.source), label=mask(asked.label), argv=mask(asked.argv))
 
-    def _tell(self, ticket: Ticket, answer: Answer, *, edited: bool = False) -> None:
+    def _tell(self, ticket: Ticket, answer: Answer, *, by: str = PERSON, edited: bool = False) -> None:
         """The host, the audit log and the call's span hear of it."""
         core = self._core
         tracing.note(ticket, "approval.answered", decision=answer.decision)
@@ -335,7 +347,7 @@ class Asking:
             tool=tool,
             run_id=run_id,
             decision=answer.decision,
-            by=PERSON,
+            by=by,
             reason=reason,
             arguments=None if args is None else bounded(args),
         )

@@ -113,7 +113,7 @@ class Face(LibraryFace, PromptFace):
             profile=profile,
             limits=limits,
             policy=policy,
-            policy_sources=tuple(policy_sources),
+            policy_sources=policy_sources,
             strict_arguments=strict_arguments,
             harness_resolver=harness_resolver,
             mcp_servers=mcp_servers,

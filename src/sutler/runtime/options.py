@@ -14,7 +14,7 @@ from ..errors import ConfigError, Problem
 from ..limits import Limits
 from ..policy.gate import Policy
 from ..policy.levels import LEVELS, Level
-from ..policy.sources import PolicySource, ordered, plugin_policies
+from ..policy.sources import PolicySource, listed, ordered, plugin_policies
 from ..sources.shipped import chosen_stems
 from .events import EventHandler
 
@@ -96,7 +96,7 @@ def settle(options: Options) -> Settings:
         policy = Policy()
     try:
         plugged = plugin_policies() if options.plugins else []
-        policy = replace(policy, guards=ordered([*policy.guards, *options.policy_sources, *plugged]))
+        policy = replace(policy, guards=ordered([*policy.guards, *listed(options.policy_sources), *plugged]))
     except TypeError as error:
         problems.append(Problem(message=str(error), key="policy_sources"))
     problems += [

@@ -20,7 +20,7 @@ from ..policy.levels import Pin
 from ..policy.pins import changed, definition_of, difference, digest_of
 from ..sources.base import Quarantined
 from ..spec import ToolSpec
-from ..store import PinRecord
+from ..store import AuditFilter, PinRecord
 
 if TYPE_CHECKING:
     from .core import Core
@@ -71,11 +71,21 @@ class Pins:
             new = self._held.get(key) is not spec
             self._held[key] = spec
         shown = difference(spec.qualified, pin.definition, now, _when(pin.at))
-        if new:
-            self._core.audit("change.definition", tool=spec.qualified, what="held", difference=shown)
+        if new and not self._said_held(spec):
+            self._core.audit(
+                "change.definition", tool=spec.qualified, what="held", definition=spec.digest, difference=shown
+            )
         return Quarantined(
             source=key[0], tool=key[1], reason=_reason(spec), where=spec.origin.where, held=True, difference=shown
         )
+
+    def _said_held(self, spec: ToolSpec) -> bool:
+        """Whether the log's last word on the tool is that this very definition is held: each command finds it anew."""
+        try:
+            last = self._core.recorder.store.audit(AuditFilter(kind="change.definition", tool=spec.qualified), 1)
+        except StoreError:
+            return False
+        return any(line.data.get("what") == "held" and line.data.get("definition") == spec.digest for line in last)
 
     def _pin(self, key: Key) -> PinRecord | None:
         if self._known is None and not self._trouble:

@@ -99,7 +99,7 @@ def _failure(result: ToolResult) -> Wire:
     assert failed is not None
     answer = error(strict_text(failed.message), failed.kind)
     answer["content"] += [dict(block) for block in result.content]
-    if result.output is not None:
+    if result.output not in (None, {}):
         answer["content"].append(_text(_as_text(result.output)))
     if result.extra:
         answer["content"].append(_text(_strict(dict(result.extra))[0]))

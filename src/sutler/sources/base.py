@@ -78,7 +78,8 @@ class Quarantined:
     def __str__(self) -> str:
         name = self.source if self.tool is None else f"{self.source}::{self.tool}"
         place = f" ({self.where})" if self.where and self.where not in self.reason else ""
-        return f"{name}: {self.reason}{place}"
+        said = "" if self.reason.startswith(f"{name}: ") else f"{name}: "  # of a folder the reason begins with it
+        return f"{said}{self.reason}{place}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

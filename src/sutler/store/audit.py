@@ -45,14 +45,29 @@ class AuditRecord:
     hash: str = ""
 
 
+KINDS = ("call", "run", "decision", "change")
+_WHOLE = ("call.started", "call.ended", "run.started", "run.ended")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which lines. kind: also the first word of one (`change`). tool: source::tool, its bare name, or a source."""
+    """Which lines. kind: also the first word of one (`change`). tool: source::tool, its bare name, or a source.
+
+    ValueError for a kind that no line can have.
+    """
 
     kind: str | None = None
     tool: str | None = None
     run_id: str | None = None
     since: float | None = None
+
+    def __post_init__(self) -> None:
+        kind = self.kind
+        if kind is None or kind in KINDS or kind in _WHOLE or kind.startswith("change."):
+            return
+        raise ValueError(
+            f"there are no lines of the kind {kind!r}; there are {', '.join((*KINDS, *_WHOLE))}, change.<what>"
+        )
 
     def takes(self, record: AuditRecord) -> bool:
         kind, tool = self.kind, self.tool
