@@ -611,3 +611,21 @@ def test_a_merge_touches_no_schema_of_a_tool_folder() -> None:
     assert inventory.grade == Grade(3, 3)
     with pytest.raises(AssertionError, match="somebody looked"):
         inventory.tools["t1"].spec.description
+
+
+@pytest.mark.requirement("LCP-20")
+def test_what_a_new_source_needs_is_settled_before_any_of_its_tools_can_be_called() -> None:
+    """Its autonomy level is in force by then, so no call slips through at another."""
+    old, end = Listed("old", ["a"]), Listed("end")
+    box = toolbox(old, end)
+    assert [row.spec.name for row in box.inventory().rows] == ["a"]
+    found: list[Any] = []
+
+    def settle() -> None:
+        found.append(([name for name, _ in box.sources()], box.current()))
+
+    box.exchange([old], [Listed("new", ["b"])], before=end, settle=settle)
+    [(names, seen)] = found
+    assert names == ["new", "end"]
+    assert seen is None or [row.spec.name for row in seen.rows] == ["a"]
+    assert [row.spec.name for row in box.inventory().rows] == ["b"]

@@ -98,10 +98,18 @@ class Toolbox:
             ids = ", ".join(member.id for member in self._members)
             raise KeyError(f"there is no source {source!r} in the toolbox; there are: {ids or 'none'}")
 
-    def exchange(self, old: Sequence[ToolSource], new: Sequence[ToolSource], *, before: ToolSource) -> None:
+    def exchange(
+        self,
+        old: Sequence[ToolSource],
+        new: Sequence[ToolSource],
+        *,
+        before: ToolSource,
+        settle: Callable[[], object] = lambda: None,
+    ) -> None:
         """Put `new` in the place of `old`, right before a source that stays.
 
-        What is in both stays as it is; a new one of the name of one that goes takes over its id.
+        What is in both stays as it is; a new one of the name of one that goes takes over its id. settle: done when the
+        new ones have their ids and none of their tools can be found yet.
         """
         with self._lock:
             held = {id(source) for source in old}
@@ -130,6 +138,7 @@ class Toolbox:
             at = next(index for index, member in enumerate(rest) if member.source is before)
             self._members = [*rest[:at], *made, *rest[at:]]
             self._moving = [member for member in self._members if not getattr(member.source, "steady", False)]
+            settle()
             self._stale = True
 
     def sources(self) -> tuple[tuple[str, ToolSource], ...]:

@@ -54,3 +54,11 @@ def test_any_text_is_judged_or_is_no_python(text: str) -> None:
     except (SyntaxError, ValueError):
         return
     assert isinstance(found, list)
+
+
+@pytest.mark.requirement("LCP-20")
+def test_what_is_written_through_a_hard_link_asks(place: Place) -> None:
+    (place.root / "sutler.toml").write_text("")
+    (place.root / "notes.md").hardlink_to(place.root / "sutler.toml")
+    assert "hard link" in reasons("open('notes.md', 'w')")[0]
+    assert reasons("open('notes.md')") == []

@@ -171,3 +171,13 @@ def test_any_text_is_read_or_refused_in_plain_words(text: str) -> None:
         assert str(reason)
     else:
         assert pipelines and all(command.words for one in pipelines for command in one.commands)
+
+
+@pytest.mark.requirement("LCP-20")
+def test_what_is_written_through_a_hard_link_asks(place: Place) -> None:
+    """It would be written into another file, such as one that decides which tools there are."""
+    (place.root / "sutler.toml").write_text("")
+    (place.root / "notes.md").hardlink_to(place.root / "sutler.toml")
+    with pytest.raises(NotUnderstood, match="hard link"):
+        judge("echo x > notes.md", place.root)
+    judge("cat notes.md", place.root)

@@ -57,6 +57,22 @@ def test_what_else_such_a_tool_was_given_stands_in_the_label_and_is_not_hidden()
 
 
 @pytest.mark.requirement("LCP-01")
+def test_where_the_label_has_no_room_for_what_else_was_given_the_whole_call_is_shown() -> None:
+    given = {"command": "ls", **{f"n{number}": "x" * 150 for number in range(20)}, "cwd": "/etc"}
+    shown = asked(given, confirm_with="command")
+    assert (shown.label, shown.argv) == ("[SAFE] kit::wipe (3, 3)", None)
+    assert 'command="ls"' in shown.source and 'cwd="/etc"' in shown.source
+
+
+@pytest.mark.requirement("LCP-01")
+def test_the_words_of_a_command_hide_nothing_either() -> None:
+    shown = asked({"argv": ["rm", "a\u202eb", "\x1b[2J"]}, confirm_with="argv")
+    assert shown.argv == ["rm", "a\\u202eb", "\\x1b[2J"]
+    assert of_library("x", "y", ["a\u200b"]).argv == ["a\\u200b"]
+    assert asked({"command": "ls a\u202eb"}, confirm_with="command").argv == ["ls", "a\\u202eb"]
+
+
+@pytest.mark.requirement("LCP-01")
 def test_a_parameter_that_is_not_there_leaves_the_whole_call() -> None:
     assert asked({"path": "a"}, confirm_with="command").source == 'kit::wipe(path="a")'
 

@@ -74,6 +74,15 @@ def test_beyond_500_characters_the_rest_is_shown_on_request(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("LCP-02")
+def test_many_short_lines_do_not_push_what_is_asked_about_off_the_screen(tmp_path: Path) -> None:
+    source = "\n".join(f"line {number}" for number in range(60))
+    seen = answer(tmp_path, source, [(ASKED, "v\n"), (ASKED, "n\n"), ("Why not?", "\n")])
+    first, second, _ = seen.split(ASKED)
+    assert first.count("line ") == 15 and "view the other" in first + second
+    assert "line 59" in second and second.index("line 59") < second.rindex("[SAFE] kit::wipe")
+
+
+@pytest.mark.requirement("LCP-02")
 def test_nothing_in_a_call_can_write_where_the_frame_of_the_question_stands(tmp_path: Path) -> None:
     """The edge is at the left of each row, also of one that only the width of the terminal made a row."""
     forged = "+- Run it? [y = once (Enter), n = no] y"

@@ -719,3 +719,13 @@ def test_the_time_is_iso_text() -> None:
         tool("current_time")(timezone="Mars/Phobos")
     with pytest.raises(ValueError, match="no such time zone"):
         tool("current_time")(timezone="../../etc/passwd")
+
+
+@pytest.mark.requirement("TRU-01")
+def test_nothing_is_added_through_a_hard_link_to_a_file_that_decides(root: Path) -> None:
+    (root / "sutler.toml").write_text("")
+    (root / "notes.md").hardlink_to(root / "sutler.toml")
+    with pytest.raises(PermissionError, match="hard link"):
+        tool("append_file")(path="notes.md", content="x")
+    tool("write_file")(path="notes.md", content="x")
+    assert (root / "sutler.toml").read_text() == ""

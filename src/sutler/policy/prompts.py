@@ -13,6 +13,7 @@ from .visible import name, one_line, opened, quoted, shortened
 ONE_VALUE = 2_000  # characters of one argument that are shown
 WHOLE = 20_000  # of a command or a piece of code, and of a call as a whole
 _BESIDE = 200  # of an argument that stands beside it, in the label
+_LABEL = 1_500  # of a label; where it would be longer the call is shown whole, so that nothing is out of sight
 _COMMANDS = frozenset(("command", "cmd", "shell", "argv"))
 _OPERATORS = frozenset("();<>|&")
 
@@ -30,7 +31,7 @@ def question(call: ToolCall, level: str) -> Question:
     """One call as a person is shown it.
 
     source: the call with its effective arguments, as a program would write it; for a tool that names a parameter to
-    `confirm_with`, that one's text. What else such a call was given stands in the label.
+    `confirm_with`, that one's text. What else such a call was given stands in the label, if that has room for it.
     argv: that parameter's list, or the words of a shell command that is one plain command; else None.
     """
     named = call.spec.meta.get("confirm_with")
@@ -40,7 +41,10 @@ def question(call: ToolCall, level: str) -> Question:
     beside = {
         key: held for key, held in call.arguments.items() if key != named and not _is_default(call.spec, key, held)
     }
-    return Question(source=_text_of(value), label=label_of(call.spec, level, beside), argv=_argv_of(named, value))
+    label = label_of(call.spec, level, beside)
+    if len(label) > _LABEL:
+        return Question(source=source_of(call), label=label_of(call.spec, level))
+    return Question(source=_text_of(value), label=label, argv=_argv_of(named, value))
 
 
 def source_of(call: ToolCall) -> str:
@@ -62,7 +66,7 @@ def label_of(spec: ToolSpec, level: str, beside: Mapping[str, Any] | None = None
 
 def of_library(source: object, label: object, argv: object) -> Question:
     """The question of a library that asks by itself, made as safe to show as ours."""
-    words = [str(word) for word in cast("list[object]", argv)] if isinstance(argv, list | tuple) else None
+    words = _words(argv) if isinstance(argv, list | tuple) else None
     return Question(source=opened(str(source), WHOLE), label=one_line(str(label), _BESIDE), argv=words)
 
 
@@ -76,10 +80,16 @@ def _text_of(value: Any) -> str:
 
 def _argv_of(named: str, value: Any) -> list[str] | None:
     if isinstance(value, list):
-        return [str(word) for word in cast("list[object]", value)]
+        return _words(value)
     if not isinstance(value, str) or _COMMANDS.isdisjoint(named.lower().split("_")):
         return None
-    return plain_command(value)
+    words = plain_command(value)
+    return None if words is None else _words(words)
+
+
+def _words(words: Any) -> list[str]:
+    """The words of a command, each as safe to show as the text they come from."""
+    return [opened(str(word), WHOLE) for word in words]
 
 
 def plain_command(text: str) -> list[str] | None:

@@ -141,14 +141,13 @@ class Libraries:
             old, new = self._sources, self._shelf.look()
             if all(one is other for one, other in zip(old, new, strict=False)) and len(old) == len(new):
                 return Change()
-            core.toolbox.exchange(old, new, before=self.notes)
+            core.toolbox.exchange(old, new, before=self.notes, settle=self.settle_levels)  # no call in between
             self._sources = new
             stay = {id(source) for source in new}
             gone = [source for source in old if isinstance(source, LibraryToolSource) and id(source) not in stay]
             for source in gone:
                 source.retire()
             core.workers.retire(gone)
-            self.settle_levels()
             known = {id(source) for source in old}
             touched = {ids[id(source)] for source in gone}
             touched |= {name for name, source in self.all if id(source) not in known}

@@ -59,6 +59,14 @@ def in_repository(path: Path) -> bool:
     return any(plain_name(part) == ".git" for part in path.parts)
 
 
+def has_other_names(path: Path) -> bool:
+    """Whether a file is a hard link: what is written into it may be written into one that is protected."""
+    try:
+        return path.is_file() and path.stat().st_nlink > 1
+    except OSError:
+        return True
+
+
 def plain_name(name: str) -> str:
     """A name as the laxest file system reads it: Windows drops dots and spaces at the end, and what follows a colon."""
     return name.casefold().partition(":")[0].rstrip(". ")

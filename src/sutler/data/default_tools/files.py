@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ._guard import file_to_read, file_to_write, relative
+from ._guard import file_to_read, file_to_write, has_other_names, relative
 
 WHOLE_FILE_BYTES = 10_000_000
 BOMS = (
@@ -56,6 +56,10 @@ def append_file(path: str, content: str) -> dict[str, Any]:
     """Add text to the end of a file; a file that is not there is made."""
     found = file_to_write(path)
     existed = found.exists()
+    if has_other_names(found):
+        raise PermissionError(
+            f"{path} is a hard link, so another file would change with it; write_file makes it its own"
+        )
     found.parent.mkdir(parents=True, exist_ok=True)
     with found.open("ab") as file:
         file.write(content.encode("utf-8"))

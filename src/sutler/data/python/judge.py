@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..default_tools._guard import in_repository, inside, protected
+from ..default_tools._guard import has_other_names, in_repository, inside, protected
 from . import allowed
 
 _MOST = 200_000
@@ -273,6 +273,8 @@ class _Reading:
             return
         if writes and (protected(found) or in_repository(found)):
             self._ask(node, f"{text} decides what other programs run")
+        elif writes and has_other_names(found):
+            self._ask(node, f"{text} is a hard link, so another file changes with it")
 
 
 def _magic(name: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sutler.workspace.commands import Stage, Step
 
-from ..default_tools._guard import in_repository, inside, protected
+from ..default_tools._guard import has_other_names, in_repository, inside, protected
 from .table import COMMANDS, SPECIAL, look_at
 from .words import NotUnderstood, Pipeline, Redirection, Simple, Word, parse
 
@@ -196,4 +196,6 @@ def _writable(text: str, here: Path) -> str:
         return str(found)
     if not stat.S_ISREG(mode):
         raise NotUnderstood(f"{text} is no ordinary file")
+    if has_other_names(found):
+        raise NotUnderstood(f"{text} is a hard link, so another file changes with it")
     return str(found)

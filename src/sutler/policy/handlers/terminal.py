@@ -10,6 +10,7 @@ from ..answers import CANCELLED, Answer
 from . import console
 
 SHOWN = 500  # characters of a call that are shown at once; the rest on request
+LINES = 15  # and lines of it, so that what is asked about stays on the screen
 NO_TERMINAL = (
     "there is no terminal to ask at: standard input and standard error must both be one. To allow it beforehand: policy"
     ' "full_access", or that level for one library, or `sutler approvals grant TOOL`'
@@ -45,8 +46,9 @@ class TerminalApproval:
             return self._ask(console.shown(str(source)), console.shown(str(script_label)))
 
     def _ask(self, source: str, label: str) -> tuple[str, str] | Answer:
-        left = len(source) - SHOWN
-        self._say(f"\n{console.titled(label)}{console.framed(source[:SHOWN])}")
+        first = "\n".join(source[:SHOWN].split("\n")[:LINES])
+        left = len(source) - len(first)
+        self._say(f"\n{console.titled(label)}{console.framed(first)}")
         more = f", v = view the other {left:,} characters" if left > 0 else ""
         while True:
             self._say(f"+- Run it? [y = once (Enter), n = no, {self._always}{more}] ")
@@ -64,7 +66,7 @@ class TerminalApproval:
                 case "n" | "no":
                     return "reject", self._why()
                 case "v" | "view" if left > 0:
-                    self._say(console.framed(source))
+                    self._say(f"{console.framed(source)}{console.titled(label)}")
                 case _:
                     pass
 
