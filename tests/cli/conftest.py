@@ -139,6 +139,12 @@ def make_project(folder: Path) -> Project:
     return project
 
 
+def put(file: Path, content: Any) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), encoding="utf-8")
+    return file
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = make_project(tmp_path)
@@ -152,6 +158,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """One project for all processes of a module."""
     return make_project(tmp_path_factory.mktemp("shared"))
+
+
+@pytest.fixture
+def home(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(project.home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.home / "config"))
+    for name in ("CODEX_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    project.home.mkdir(exist_ok=True)
+    return project.home
 
 
 @pytest.fixture

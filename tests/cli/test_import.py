@@ -7,7 +7,6 @@ import os
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from sutler.config import load_text
 from sutler.policy.trust import TrustStore
 from sutler.servers import OAuth
 
-from .conftest import Project, Sutler
+from .conftest import Project, Sutler, put
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 SERVERS = {
@@ -29,22 +28,6 @@ SERVERS = {
         "off": {"command": "o", "disabled": True},
     }
 }
-
-
-@pytest.fixture
-def home(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(project.home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(project.home / "config"))
-    for name in ("CODEX_HOME", "APPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    project.home.mkdir(exist_ok=True)
-    return project.home
-
-
-def put(file: Path, content: Any) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), encoding="utf-8")
-    return file
 
 
 @pytest.mark.requirement("MCP-02")

@@ -55,7 +55,7 @@ def load(
 
 def load_text(text: str, file: Path, *, env: Mapping[str, str] | None = None, trusted: bool = True) -> Config:
     """A Config of one file's text. With trusted=False no variable is put in, and only what tightens is kept."""
-    raw = _parse(text, file)
+    raw = parse_toml(text, file)
     env = os.environ if env is None else env
     cx = Checker(str(file), locate(text), file.parent, env if trusted else None)
     config = check_file(cx, raw)
@@ -74,7 +74,8 @@ def _gathered(problems: list[Problem], file: Path, trust: TrustStore | None, env
         return None
 
 
-def _parse(text: str, file: Path) -> dict[str, Any]:
+def parse_toml(text: str, file: Path) -> dict[str, Any]:
+    """The values of a file's text, unchecked. ConfigError says where it is no TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -36,7 +36,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 def tool_tables(cx: Checker, path: KeyPath, value: Any) -> Any:
     if isinstance(value, dict):
         return cx.wrong(path, "must be an array of tables", "write [[tools]], once for each tool")
-    return _unique(cx, path, array(cx, path, value, _tool), value)
+    return _unique(cx, path, array(cx, path, value, tool_table), value)
 
 
 def virtual_tables(cx: Checker, path: KeyPath, value: Any) -> Any:
@@ -45,7 +45,7 @@ def virtual_tables(cx: Checker, path: KeyPath, value: Any) -> Any:
         entries = cast(dict[str, Any], value).items()
         checked = [_named_virtual(cx, (*path, key), key, entry) for key, entry in entries]
         return [entry for entry in checked if entry is not WRONG]
-    return _unique(cx, path, array(cx, path, value, _virtual), value)
+    return _unique(cx, path, array(cx, path, value, virtual_table), value)
 
 
 def grade(cx: Checker, path: KeyPath, value: Any) -> Any:
@@ -180,6 +180,7 @@ _TOOL: dict[str, Check] = {
     "module": _dotted_name,
     "function": _identifier,
 }
+TOOL_KEYS = frozenset(_TOOL)
 
 
 def _no_code(cx: Checker, path: KeyPath, value: Any) -> Any:
@@ -201,13 +202,15 @@ _VIRTUAL: dict[str, Check] = {
 }
 
 
-def _tool(cx: Checker, path: KeyPath, value: Any) -> Any:
+def tool_table(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """One of [[tools]]."""
     return _built(
         cx, path, value, table(cx, path, value, _TOOL, required=["name", "module", "function"], of="[[tools]]")
     )
 
 
-def _virtual(cx: Checker, path: KeyPath, value: Any) -> Any:
+def virtual_table(cx: Checker, path: KeyPath, value: Any) -> Any:
+    """One of [[virtual_tools]]."""
     return _built(cx, path, value, table(cx, path, value, _VIRTUAL, required=["name"], of="[[virtual_tools]]"))
 
 
