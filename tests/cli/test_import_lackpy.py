@@ -233,3 +233,23 @@ def test_a_file_that_is_no_toml_is_said_to_be_that(lackpy: Path, project: Projec
     before = project.file.read_bytes()
     ended = sutler("import", "lackpy", "--write", "--yes")
     assert ended.code == 4 and "not valid TOML" in ended.err and project.file.read_bytes() == before
+
+
+@pytest.mark.requirement("SRC-04")
+def test_a_config_that_cannot_be_added_to_is_left_as_it_is(lackpy: Path, project: Project, sutler: Sutler) -> None:
+    text = 'tools = [{ name = "x", module = "m", function = "f" }]\n'
+    project.config(text)
+    ended = sutler("import", "lackpy", "--write", "--yes")
+    assert ended.code == 3 and "write it as [[tools]] first" in ended.err and project.file.read_text() == text
+
+
+@pytest.mark.requirement("SRC-04", "MCP-02")
+def test_a_server_that_is_not_copied_is_named_with_the_reason(lackpy: Path, project: Project, sutler: Sutler) -> None:
+    own = (
+        "[mcp_servers.own]\ncommand = 'sutler'\nargs = ['serve']\n[mcp_servers.none]\n[mcp_servers.ok]\ncommand = 'c'\n"
+    )
+    put(lackpy, own)
+    ended = sutler("import", "lackpy", "--write", "--copy", "--yes")
+    assert ended.code == 0 and list(tomllib.loads(project.file.read_text())["mcp_servers"]) == ["ok"]
+    assert "the server 'own' is not added: it is Sutler itself" in ended.err
+    assert "the server 'none' is not added: it has neither a command nor an address" in ended.err

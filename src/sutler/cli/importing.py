@@ -158,8 +158,7 @@ def _show(cli: Cli, found: Found) -> None:
     if found.files:
         servers = sum(len(file.servers) for file in found.files)
         cli.out.say(f"{count(servers, 'server')}; `sutler import --write` adds these files to [mcp] host_configs")
-    if found.tables:
-        tables = sum(len(file.servers) for file in found.tables) + len(found.tools)
+    if tables := sum(len(file.servers) for file in found.tables) + len(found.tools):
         cli.out.say(f"`sutler import --write` copies {count(tables, 'table')} of lackpy's file to sutler.toml")
     for file in found.files:
         if not file.trusted:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .importing import Found
 
 
+_INLINE = ". A table that stands as a value, such as `tools = [{...}]`, cannot be added to; write it as [[tools]] first"
+
+
 def take_over(cli: Cli, found: Found, trust: TrustStore, *, copy: bool, yes: bool) -> int:
     """Show the change, ask, write it. A config that was trusted stays so: the person has seen what is new.
 
@@ -48,7 +51,11 @@ def take_over(cli: Cli, found: Found, trust: TrustStore, *, copy: bool, yes: boo
     try:
         load_text(changed, path, trusted=False)
     except ConfigError as error:
-        raise Refused(f"{path} would not be right any more: {error}; nothing was written", code=CONFIG) from error
+        # Both halves are TOML, so what clashes is a table that is written as a value.
+        hint = "" if "not valid TOML" not in str(error) else _INLINE
+        raise Refused(
+            f"{path} would not be right any more: {error}; nothing was written{hint}", code=CONFIG, kind="config"
+        ) from error
     shown = difference(path, text, changed)
     if not cli.out.as_json:
         cli.out.say(shown)

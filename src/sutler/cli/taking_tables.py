@@ -67,7 +67,9 @@ _KINDS = {"tools": "tool", "virtual_tools": "virtual tool"}
 def _unfit(server: ServerSpec) -> str:
     if server.unavailable:
         return server.unavailable.removeprefix(f"{server.where}: ")
-    return "" if server.enabled else "it is disabled there"
+    if server.enabled:
+        return ""
+    return next((note for note in server.notes if "itself" in note), "it is disabled there")
 
 
 def _keys(server: ServerSpec, variables: dict[str, str], folder: Path) -> dict[str, Any]:
