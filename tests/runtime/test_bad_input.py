@@ -297,3 +297,10 @@ def test_a_profile_waits_for_a_server_that_may_still_bring_its_tools(
     monkeypatch.setenv("SUTLER_CACHE_DIR", str(tmp_path / "empty"))
     with pytest.raises(ConfigError, match="s::echo"):
         SyncRuntime(profile="far", config=file, **OPTIONS).open()
+
+
+@pytest.mark.parametrize("key", ["confirm_handler", "user_interaction_handler", "harness_resolver", "on_event"])
+def test_a_handler_that_cannot_be_called_is_an_error_when_the_runtime_is_opened(key: str) -> None:
+    options: dict[str, Any] = {key: "ask me", **OPTIONS}
+    with pytest.raises(ConfigError, match=f"{key}: must be something to call, not 'ask me'"):
+        SyncRuntime(config=False, **options).open()

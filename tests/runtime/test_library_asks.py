@@ -161,7 +161,7 @@ def test_with_nobody_the_library_is_told_what_would_allow_it_and_the_log_names_n
 ) -> None:
     rt = runtime(tool_folders=[folder], project=tmp_path)
     result = rt.call("tool_sh", {"command": "a"})
-    assert result.error is not None and "`sutler approvals grant shell::tool_sh`" in result.error.message
+    assert "`sutler approvals grant shell::tool_sh` (with NAME=VALUE" in str(result.error)
     assert [line.data["by"] for line in rt.audit(kind="decision")] == ["nobody"]
     (ended,) = rt.audit(kind="call.ended")
     assert ended.data["decision"]["by"] == "nobody"

@@ -290,7 +290,7 @@ class Asking:
         """What a library is told when there is nobody to ask, with what would allow the call."""
         text = "there is nobody to ask; give the runtime a confirm_handler, or allow it: policy level full_access"
         if ticket is not None and self._core.approvals.project is not None:
-            text += f", or `sutler approvals grant {ticket.spec.qualified}`"
+            text += f", or `sutler approvals grant {ticket.spec.qualified}` (with NAME=VALUE for such a call alone)"
         return text
 
     # ------------------------------------------------------------------ the handler

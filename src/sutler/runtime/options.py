@@ -102,6 +102,10 @@ def settle(options: Options) -> Settings:
     problems += [
         Problem(message=f"must be functions, not {tool!r}", key="tools") for tool in options.tools if not callable(tool)
     ]
+    for key in ("confirm_handler", "user_interaction_handler", "harness_resolver", "on_event"):
+        given: object = getattr(options, key)
+        if given is not None and not callable(given):
+            problems.append(Problem(message=f"must be something to call, not {given!r}", key=key))
     shipped: tuple[str, ...] = ()
     try:
         shipped = chosen_stems(config.shipped if options.shipped is None else options.shipped)

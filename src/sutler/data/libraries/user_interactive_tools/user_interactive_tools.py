@@ -103,7 +103,7 @@ def ask(
         return failed("there is nobody to ask: the host gave no user_interaction_handler")
     answer = handler({"type": kind, "title": title, "prompt": prompt, "options": options or [], "default": default})
     if answer is None or (kind == "secret" and not answer):
-        return failed("the person gave no answer")
+        return failed("there is no answer: the person gave none, or cannot be asked here")
     return {"success": True, "output": str(answer)}
 
 
