@@ -12,6 +12,7 @@ from sutler.config import load_text
 from sutler.policy.trust import TrustStore
 from sutler.spec import Grade
 
+from ..terminal import python_at_terminal
 from .conftest import CONFIG, Project, Sutler, put
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -253,3 +254,15 @@ def test_a_server_that_is_not_copied_is_named_with_the_reason(lackpy: Path, proj
     assert ended.code == 0 and list(tomllib.loads(project.file.read_text())["mcp_servers"]) == ["ok"]
     assert "the server 'own' is not added: it is Sutler itself" in ended.err
     assert "the server 'none' is not added: it has neither a command nor an address" in ended.err
+
+
+@pytest.mark.requirement("SRC-04", "TRU-01")
+def test_whoever_saw_the_change_at_a_terminal_and_said_yes_need_not_trust_it_again(
+    lackpy: Path, home: Path, project: Project
+) -> None:
+    arguments = ["-m", "sutler.cli", "import", "lackpy", "--write"]
+    env = {**project.env, "HOME": str(home)}
+    code, seen = python_at_terminal(arguments, [("Write this to", "y\n")], cwd=project.root, env=env)
+    assert code == 0 and '+name = "shout"' in seen and SECRET not in seen
+    text = project.file.read_text()
+    assert "shout" in text and TrustStore(home / "state").trusted(project.file, text)
