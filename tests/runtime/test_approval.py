@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sutler import Runtime, SyncRuntime
+from sutler import Policy, Rule, Runtime, SyncRuntime, tool
 
 ran: list[dict[str, Any]] = []
 
@@ -192,3 +192,43 @@ def test_a_stored_program_that_was_tampered_with_is_refused(tmp_path: Path) -> N
     with SyncRuntime(tools=[wipe], store=store, **options) as rt, pytest.raises(SutlerError, match="not as it was"):
         rt.resume(run.run_id)
     assert ran == []
+
+
+@pytest.mark.requirement("POL-04", "RUN-05")
+def test_a_yes_is_for_the_call_that_was_shown_whatever_has_become_of_its_parameters_order(tmp_path: Path) -> None:
+    """Their order is no part of a tool's digest, and a program gives arguments by position."""
+    ran: list[tuple[str, str]] = []
+
+    @tool(name="copy", destructive=True)
+    def copied(src: str = "", dst: str = "") -> str:
+        ran.append((src, dst))
+        return "done"
+
+    @tool(name="copy", destructive=True)
+    def turned(dst: str = "", src: str = "") -> str:
+        ran.append((src, dst))
+        return "done"
+
+    base: dict[str, Any] = {"config": False, "default_tools": False, "store": tmp_path / "runs.db"}
+    with SyncRuntime(tools=[copied], policy="strict", **base) as rt:
+        first, second = (rt.run("copy('a', 'b')", on_ask="wait").run_id for _ in range(2))
+    with SyncRuntime(tools=[turned], policy="strict", **base) as rt:
+        resumed = rt.resume(first)
+        assert not ran and "its parameters have changed" in str(resumed.error)
+    with SyncRuntime(tools=[copied], policy=Policy(rules=[Rule(decision="ask")]), **base) as rt:
+        assert rt.resume(second).output == "done"  # another level is no other call
+    assert ran == [("a", "b")]
+
+
+@pytest.mark.requirement("POL-04")
+def test_a_stored_question_with_a_secret_in_it_is_answered_in_another_process_of_the_host(tmp_path: Path) -> None:
+    @tool(destructive=True)
+    def login(user: str, password: str) -> str:
+        return f"{user} {len(password)}"
+
+    base: dict[str, Any] = {"config": False, "default_tools": False, "store": tmp_path / "runs.db"}
+    with SyncRuntime(tools=[login], policy="strict", **base) as rt:
+        run = rt.run("login('tulips-7 fan', word)", params={"word": "tulips-7"}, on_ask="wait")
+        assert run.status == "waiting"
+    with SyncRuntime(tools=[login], policy="strict", **base) as rt:
+        assert rt.resume(run.run_id).output == "tulips-7 fan 8"

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolCallError, ToolDenied, words
+from ..errors import ToolCallError, ToolDenied, ToolUnavailable, words
 from ..policy.answers import CANCELLED, Answer, read_answer
 from ..policy.approvals import denied, nobody, reach
+from ..policy.masking import MASK
 from ..policy.prompts import Question, of_library, question, source_of
 from ..results import bounded, fresh
 from ..spec import Decision, Repair, ToolCall
@@ -33,6 +35,7 @@ PERSON = "the person"
 NOBODY = "nobody"
 _FAULTS = (Exception, SystemExit, asyncio.CancelledError)
 _OF_LIBRARY = "asked by its library"
+_GRADED = re.compile(r"^\[[A-Z_]+\] | \(\d, \d\)(?=$|, with )")  # what a label says that may change meanwhile
 
 # The runtimes whose person is being asked right now: a call that the handler itself makes cannot ask him again.
 _asking: ContextVar[frozenset[int]] = ContextVar("sutler_asking", default=frozenset())
@@ -106,15 +109,33 @@ class Asking:
             ticket.error = error
             self._tell(ticket, Answer("reject", str(error)), by=self._who())
 
-    def grant(self, ticket: Ticket, answer: Answer) -> None:
-        """A person's answer that came later, to a program that waited for it. Leaves a refusal in ticket.error."""
+    def grant(self, ticket: Ticket, answer: Answer, asked: Mapping[str, Any] | None) -> None:
+        """A person's answer that came later, to a program that waited for it. Leaves a refusal in ticket.error.
+
+        asked: the question as it was stored. What a call comes to may have changed since, without its tool's digest:
+        the order of parameters is no part of that, and a program gives some by position.
+        """
         if ticket.error is not None:
+            return
+        if answer.decision != "reject" and answer.arguments is None and not self._is_what_was_asked(ticket, asked):
+            ticket.error = ToolUnavailable(
+                f"{ticket.spec.qualified} was not run: its parameters have changed since the person was asked, so that"
+                " the call is another one now; start the run anew"
+            )
             return
         try:
             self._settle(ticket, answer)
         except ToolCallError as error:
             ticket.error = error
             self._tell(ticket, Answer("reject", str(error)))
+
+    def _is_what_was_asked(self, ticket: Ticket, asked: Mapping[str, Any] | None) -> bool:
+        if asked is None:
+            return False
+        now, mask = self.waiting(ticket), self._core.recorder.masker.value
+        before, after = ([mask(str(of.get(part))) for part in ("tool", "source", "label")] for of in (asked, now))
+        before[2], after[2] = (_GRADED.sub("", label) for label in (before[2], after[2]))
+        return all(_shows(one, other) for one, other in zip(before, after, strict=True))
 
     def waiting(self, ticket: Ticket) -> dict[str, Any]:
         """The question of a call that waits to be answered later, as it may be stored: secrets masked."""
@@ -355,6 +376,11 @@ class Asking:
         if edited:
             data["edited"] = "yes"
         tell(core.on_event, Event(kind="approval", tool=tool, call_id=ticket.call_id, run_id=run_id, data=data))
+
+
+def _shows(asked: str, now: str) -> bool:
+    """Whether a text of a stored question is today's; what was masked then may not be known as a secret any more."""
+    return re.fullmatch(".*".join(map(re.escape, asked.split(MASK))), now, re.DOTALL) is not None
 
 
 def _fault(error: BaseException) -> Answer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ..errors import ApprovalPending, ToolCallError, ToolUnavailable
 from ..lang.batches import TAKEN
@@ -48,9 +50,9 @@ class ProgramCall:
         self._ticket = ticket
         self._inline = False
 
-    def answer(self, answer: PersonsAnswer) -> None:
-        """The person has answered to this very call meanwhile."""
-        self._calls.core.asking.grant(self._ticket, answer)
+    def answer(self, answer: PersonsAnswer, asked: Mapping[str, Any] | None) -> None:
+        """The person has answered to this very call meanwhile; asked: the question as he saw it."""
+        self._calls.core.asking.grant(self._ticket, answer, asked)
 
     @property
     def due(self) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import LimitExceeded, SutlerError
 from ..policy.answers import Answer, read_answer
@@ -62,8 +62,10 @@ def _is_as_it_was(core: Core, row: Row | None, owner: tuple[str, str, str], sinc
     return row.spec.digest == owner[2] or core.pins.accepted_since(row.spec, since)
 
 
-def settle(core: Core, state: RunState, answer: Answer | None) -> Callable[[Call], Settled]:
-    """What settles the call that the program waits at: it runs, or is denied, as the person said.
+def settle(
+    core: Core, state: RunState, answer: Answer | None, asked: Mapping[str, Any] | None
+) -> Callable[[Call], Settled]:
+    """What settles the call that the program waits at: it runs, or is denied, as the person said to what was `asked`.
 
     None: it is decided as any other call, by policy and standing approvals as they are now.
     """
@@ -71,7 +73,7 @@ def settle(core: Core, state: RunState, answer: Answer | None) -> Callable[[Call
     def settle_call(call: Call) -> Settled:
         pending = open_call(core.calls, call, state)
         if answer is not None:
-            pending.answer(answer)
+            pending.answer(answer, asked)
         settled = pending.run()
         if settled is None:
             raise LimitExceeded(

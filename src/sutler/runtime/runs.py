@@ -132,6 +132,7 @@ class Runs:
         assert record.snapshot is not None
         store = self._core.recorder.store
         state, secrets = self._core.recorder.seal.open(run_id, record.program, record.snapshot)
+        asked = record.waiting
         claim(store, run_id)
         try:
             going = self._prepare(
@@ -146,7 +147,7 @@ class Runs:
         try:
             return self._ended(
                 going,
-                self._wait(going, lambda driver: driver.resume(state, settle(self._core, going.state, said))),
+                self._wait(going, lambda driver: driver.resume(state, settle(self._core, going.state, said, asked))),
             )
         except BaseException:
             self._give_up(going)
