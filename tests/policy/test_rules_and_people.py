@@ -139,3 +139,29 @@ def test_no_decision_crosses_between_runtimes_that_share_libraries(tmp_path: Pat
     assert wrong == []
     assert len(seen["reject"]) == 16 * 25  # every single one was asked about, whatever the others had been told
     assert 1 <= len(seen["always"]) <= 16  # the first of each thread at the most
+
+
+@pytest.mark.requirement("POL-03")
+def test_what_a_rule_has_judged_is_what_runs_though_the_caller_changes_his_list_meanwhile() -> None:
+    ran: list[Any] = []
+    given = ["a"]
+
+    def send(paths: list[str]) -> str:
+        ran.append(list(paths))
+        return "sent"
+
+    class Meanwhile:
+        name, priority = "meanwhile", 0
+
+        def decide(self, call: Any, spec: Any) -> None:
+            given[0] = "/etc/passwd"
+
+        def visible(self, spec: Any) -> bool:
+            return True
+
+    policy = Policy(rules=[Rule(decision="deny", arguments={"paths": Pattern(inside="/etc")})])
+    base: dict[str, Any] = {"config": False, "default_tools": False, "plugins": False}
+    with SyncRuntime(tools=[send], policy=policy, policy_sources=[Meanwhile()], **base) as rt:
+        assert rt.call("send", {"paths": given}).success
+        assert rt.call("send", {"paths": given}).error is not None
+    assert ran == [["a"]]

@@ -116,6 +116,10 @@ class Policy:
             opinions=opinions,
         )
 
+    def looks_at_arguments(self, spec: ToolSpec) -> bool:
+        """Whether a decision may depend on what is in the arguments, which must then not change after it."""
+        return bool(self.guards) or any(rule.arguments for rule in self._tool(spec).rules)
+
     def is_quick(self, spec: ToolSpec) -> bool:
         """Whether a decision touches no file and asks no policy source, so that an event loop may take it."""
         return not self.guards and not self._tool(spec).files

@@ -88,6 +88,8 @@ class Pipeline:
                 step=ticket.step,
                 repairs=bound.repairs,
             )
+            if core.policy.looks_at_arguments(tool.spec):
+                ticket.call = _frozen(ticket.call)
             ticket.decision = core.policy.decide(ticket.call, ticket.site.root)
             if ticket.decision.outcome == "deny":
                 raise denied(ticket.decision, tool.qualified)
@@ -275,5 +277,5 @@ def _in_context(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _frozen(call: ToolCall) -> ToolCall:
-    """What is asked is what runs, whatever becomes of the caller's own objects meanwhile (FH32)."""
+    """What is judged or asked is what runs, whatever becomes of the caller's own objects meanwhile (FH32)."""
     return replace(call, arguments=fresh(call.arguments))
