@@ -210,3 +210,18 @@ def test_a_home_folder_as_the_workspace_is_warned_of(
     assert warning in sutler("call", "list_dir").err  # it holds the home folder
     monkeypatch.chdir(project.root)
     assert "anywhere" not in sutler("call", "tool_echo", "text=a").err
+
+
+def test_a_library_that_asked_and_was_told_no_is_denied_like_any_other_call(project: Project) -> None:
+    project.library(
+        "careful.py",
+        "ASK = None\n\n"
+        "def set_confirm_handler(handler):\n    global ASK\n    ASK = handler\n\n"
+        "def tool_wipe(name: str):\n"
+        "    said, why = ASK(f'wipe {name}', 'wipes', None)\n"
+        "    return {'success': said != 'reject', 'output': name, 'error': why}\n",
+    )
+    done = project.process("call", "tool_wipe", "name=a", "--json")
+    assert done.code == 5
+    assert done.json["kind"] == "denied"
+    assert "nobody to ask" in done.json["error"]

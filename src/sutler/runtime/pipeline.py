@@ -251,6 +251,8 @@ def _stamp(result: ToolResult, ticket: Ticket, handle: str | None) -> None:
     """Adds what only the pipeline knows. Nobody else has the result yet; a copy would cost as much as the call."""
     write = object.__setattr__
     write(result, "duration", time.monotonic() - ticket.began)
+    if result.error is not None and ticket.decision.outcome == "deny":  # its library asked, and was told no
+        write(result, "error", replace(result.error, kind="denied"))
     if ticket.repairs:
         write(result, "repairs", ticket.repairs)
     if ticket.notes:
