@@ -63,7 +63,7 @@ def test_its_question_reaches_the_person_with_its_own_words_and_is_recorded(runt
     person = Person(("allow", ""), ("reject", "not on my disk"))
     rt = runtime(tool_folders=[folder], confirm_handler=person)
     run = rt.run(
-        "a = tool_sh('ls')\ntry:\n    tool_sh('rm x')\nexcept RuntimeError as error:\n    b = str(error)\n[a, b]"
+        "a = tool_sh('ls')\ntry:\n    tool_sh('rm x')\nexcept PermissionError as error:\n    b = str(error)\n[a, b]"
     )
     assert run.output == [["allow", ""], "not on my disk"]
     assert person.asked == [("ls", "Shell command", ["ls"]), ("rm x", "Shell command", ["rm", "x"])]

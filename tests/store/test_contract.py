@@ -118,15 +118,15 @@ def test_direct_calls_and_calls_of_runs_are_kept_apart(make: Maker) -> None:
 
 def test_events_come_newest_first_and_by_kind(make: Maker) -> None:
     store = make()
-    store.event("trust", {"file": "a"})
-    store.event("pin", {"tool": "b"})
-    store.event("trust", {"file": "c"})
+    store.event("change.trust", {"file": "a"})
+    store.event("change.pin", {"tool": "b"})
+    store.event("change.trust", {"file": "c"})
     assert [(line.kind, line.tool, line.data) for line in store.audit(AuditFilter())] == [
-        ("trust", "", {"file": "c"}),
-        ("pin", "b", {}),
-        ("trust", "", {"file": "a"}),
+        ("change.trust", "", {"file": "c"}),
+        ("change.pin", "b", {}),
+        ("change.trust", "", {"file": "a"}),
     ]
-    assert [line.tool for line in store.audit(AuditFilter(kind="pin"), 1)] == ["b"]
+    assert [line.tool for line in store.audit(AuditFilter(kind="change.pin"), 1)] == ["b"]
 
 
 @pytest.mark.requirement("PRG-10")
@@ -146,7 +146,7 @@ def test_secrets_are_masked_and_such_a_step_cannot_be_replayed(make: Maker) -> N
     run.stdout, run.variables = "hunter22\n", {"api_key": "k", "x": "hunter22"}
     run.error = RunError(kind="error", type="E", message="hunter22", traceback="hunter22")
     store.finish_run(run)
-    store.event("asked", {"secret": "s", "text": "hunter22"})
+    store.event("change.asked", {"secret": "s", "text": "hunter22"})
 
     read = store.run("r")
     assert read is not None
@@ -161,7 +161,7 @@ def test_secrets_are_masked_and_such_a_step_cannot_be_replayed(make: Maker) -> N
     assert [step.result for step in read.steps] == [None, f"you are {MASK}", "fine", None]
     assert [step.replayable for step in read.steps] == [False, False, True, False]
     assert read.steps[3].error == f"{MASK} is wrong"
-    assert store.audit(AuditFilter(kind="asked"))[0].data == {"secret": MASK, "text": MASK}
+    assert store.audit(AuditFilter(kind="change.asked"))[0].data == {"secret": MASK, "text": MASK}
     assert "hunter22" not in repr(read)
 
 
