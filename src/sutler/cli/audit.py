@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
 import typer
 
-from ..store import AuditCheck, AuditFilter, AuditRecord, SqliteStore
+from ..store import AuditCheck, AuditFilter, AuditRecord
 from .context import Cli
 from .exits import FAILED, OK, Refused
+from .runs import read_store
 from .text import lasting, one_line, when
-
-T = TypeVar("T")
 
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many at most.")]
 Kind = Annotated[
@@ -42,7 +41,7 @@ def list_lines(
         which = AuditFilter(kind=kind, tool=tool, run_id=run, since=None if since is None else _since(since))
     except ValueError as error:
         raise Refused(f"--kind: {error}") from None
-    lines = _read(cli, lambda store: store.audit(which, limit), [])
+    lines = read_store(cli, lambda store: store.audit(which, limit), [])
     if cli.out.as_json:
         cli.out.document({"lines": [_document(line) for line in lines], "store": str(cli.store_path())})
         return OK
@@ -57,7 +56,7 @@ def show(
     cli: Cli, number: Annotated[int, typer.Argument(metavar="LINE", help="The number of a line.", show_default=False)]
 ) -> int:
     """Show one line of the log whole; a call's arguments while its record is kept."""
-    lines = _read(cli, lambda store: store.audit(AuditFilter(), 1, number=number), [])
+    lines = read_store(cli, lambda store: store.audit(AuditFilter(), 1, number=number), [])
     if not lines:
         raise Refused(f"there is no line {number} in the log of this project; `sutler audit` lists them")
     line = lines[0]
@@ -88,7 +87,7 @@ def verify(
     Gives the hash of the last line. Who may write the file could write a whole new log: keep the hash elsewhere, and
     give it as --head later.
     """
-    checked = _read(cli, lambda store: store.verify_audit(head), AuditCheck())
+    checked = read_store(cli, lambda store: store.verify_audit(head), AuditCheck())
     if cli.out.as_json:
         cli.out.document(
             {
@@ -108,18 +107,6 @@ def verify(
     if checked.let_go:
         cli.out.say(f"{checked.let_go} records are no longer kept, as [store] says")
     return FAILED if checked.problems else OK
-
-
-def _read(cli: Cli, look: Callable[[SqliteStore], T], otherwise: T) -> T:
-    """What the project's store says; `otherwise` while nothing has been written. Looking must not make one."""
-    path = cli.store_path()
-    if not path.exists():
-        return otherwise
-    store = SqliteStore(path)
-    try:
-        return look(store)
-    finally:
-        store.close()
 
 
 def _since(given: str) -> float:

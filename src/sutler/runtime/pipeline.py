@@ -88,13 +88,14 @@ class Pipeline:
                 step=ticket.step,
                 repairs=bound.repairs,
             )
-            if core.policy.looks_at_arguments(tool.spec):
+            frozen = core.policy.looks_at_arguments(tool.spec)
+            if frozen:
                 ticket.call = _frozen(ticket.call)
             ticket.decision = core.policy.decide(ticket.call, ticket.site.root)
             if ticket.decision.outcome == "deny":
                 raise denied(ticket.decision, tool.qualified)
             if ticket.decision.outcome == "ask":
-                ticket.call = _frozen(ticket.call)
+                ticket.call = ticket.call if frozen else _frozen(ticket.call)
                 core.asking.recall(ticket)
         except LimitExceeded:
             raise
@@ -118,9 +119,7 @@ class Pipeline:
         ticket.began = time.monotonic()
         self._tell(ticket, "call_started", {})
         try:
-            if (
-                tool.spec.origin.kind != "mcp"
-            ):  # a server's is looked at when there is a session: what it lists may be old
+            if tool.spec.origin.kind != "mcp":  # a server's is held against its pin in the session: a list may be old
                 core.pins.use(tool.spec)
             core.recorder.started(ticket)
         except ToolCallError as error:
