@@ -30,6 +30,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from ..errors import SourceError, words
+from ..plugged import plugged
 from ..results import fresh
 from ..spec import Decision, ToolCall, ToolSpec
 
@@ -121,18 +122,10 @@ def hidden_by(sources: Sequence[PolicySource], spec: ToolSpec) -> str:
 
 def plugin_policies(only: Iterable[EntryPoint] | None = None) -> list[PolicySource]:
     """Those of all installed packages, by name. In the place of one that cannot be had stands one that denies."""
-    from importlib.metadata import entry_points
-
     found: list[PolicySource] = []
-    points = entry_points(group=GROUP) if only is None else only
-    for point in sorted(points, key=lambda point: (point.name, point.value)):
-        try:
-            given: Any = point.load()()
-            items = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
-            for item in items:
-                _check(item)
-            found += items
-        except (Exception, SystemExit) as error:
+    for point, items, error in plugged(GROUP, _check, only):
+        found += items
+        if error is not None:
             found.append(_Broken(point.name, f"plugin {point.name!r} ({point.value}) failed: {words(error)}"))
     return found
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SourceError, ToolUnavailable
+from ..plugged import plugged
 from ..spec import ToolSpec
 from .base import PLUGINS, ToolSource
 
@@ -21,23 +22,19 @@ GROUP = "sutler.sources"
 
 def plugin_sources(only: Iterable[EntryPoint] | None = None) -> list[ToolSource]:
     """The sources of all installed plugins, by name. One that fails is there too: as a source that says why."""
-    from importlib.metadata import entry_points
-
     sources: list[ToolSource] = []
-    points = entry_points(group=GROUP) if only is None else only
-    for point in sorted(points, key=lambda point: (point.name, point.value)):
-        try:
-            given: Any = point.load()()
-            items = cast("list[Any]", given) if isinstance(given, list | tuple) else [given]
-            for item in items:
-                if not isinstance(item, ToolSource):
-                    raise SourceError(f"it gave a {type(item).__name__}, which is no ToolSource")
-                if not isinstance(cast("object", item.name), str) or not item.name:
-                    raise SourceError(f"its source has no name: {item.name!r}")
-                sources.append(item)
-        except (Exception, SystemExit) as error:
+    for point, items, error in plugged(GROUP, _check, only):
+        sources += items
+        if error is not None:
             sources.append(BrokenPlugin(point, error))
     return sources
+
+
+def _check(item: object) -> None:
+    if not isinstance(item, ToolSource):
+        raise SourceError(f"it gave a {type(item).__name__}, which is no ToolSource")
+    if not isinstance(cast("object", item.name), str) or not item.name:
+        raise SourceError(f"its source has no name: {item.name!r}")
 
 
 class BrokenPlugin:
